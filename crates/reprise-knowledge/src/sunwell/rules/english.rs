@@ -24,7 +24,8 @@ const BEGINNINGS: &str = "\
     remember that our|remember that we|please remember:|keep in mind:";
 /// Phrases that make an order of one piece of work one of all work to come.
 const LASTING_PHRASES: &str = "\
-    from now on|from here on|from today on|going forward|starting now|as of now|henceforth";
+    from now on|from here on|from today on|going forward|starting now|henceforth|\
+    under no circumstances|without exception|no exceptions|at all times";
 /// What is before a rule and says nothing of it, the longest first.
 const LEAD_INS: &str = "\
     i would like you to|i'd like you to|i want you to|i need you to|make sure that you|\
@@ -52,6 +53,12 @@ const POINTING: &str = "\
     version variant not me us him anything something so too";
 /// Words of what is done once.
 const ONCE: &str = "now today yet first this that time once again here";
+/// Verbs of what somebody does in one way, words before that way, and the most words of it.
+const CUSTOMS: &str = "\
+    name write keep store indent format prefix squash rebase sign tag version deploy release document \
+    spell sort";
+const CUSTOM_WAYS: &str = "in with as after by before on under into to per";
+const RULE_WORDS_MAX: usize = 14;
 /// Most words of a sentence that chooses one of two things: "use tabs, not spaces".
 const CHOICE_WORDS_MAX: usize = 10;
 /// Work that rules are about, without the ending of a plural.
@@ -68,6 +75,14 @@ const STATES: &str = "\
     works matches happened";
 /// Words before a time, a place or a condition.
 const PREPOSITIONS: &str = "on in without before after during outside into for with within over at";
+/// Words behind "always" or "never" that order nothing.
+const NO_VERBS: &str = "\
+    mind again seen been found happen happy nice good bad red green slow late early sure true there \
+    here when if as from to of at or and but i we you they he she enough quite really see get know \
+    hear feel look appear find lose fail miss";
+/// What is missing where something goes wrong: "no answer on api.example.org".
+const NO_THINGS: &str = "\
+    answer response reply output connection result results data access sign trace idea problem need";
 const DAYS: &str = "monday tuesday wednesday thursday friday saturday sunday weekend";
 /// Words that a demand on all things of a kind has.
 const REQUIRES: &str = "must shall should needs need gets requires require";
@@ -104,6 +119,8 @@ pub(super) fn is_rule(sentence: &Sentence<'_>) -> bool {
         || is_order_for_place(words)
         || is_ban(words)
         || is_prohibition(words, sentence.lower)
+        || is_condition(words)
+        || is_custom(words)
         || is_practice(words)
         || is_choice(words, sentence.lower)
         || is_preference(words)
@@ -143,7 +160,15 @@ fn is_ordered_always(words: &[&str]) -> bool {
     } else {
         Some(second)
     };
-    ["always", "never"].contains(first) && verb.is_some_and(|verb| is_purpose(verb, words))
+    ["always", "never"].contains(first) && verb.is_some_and(|verb| is_bare_verb(verb))
+}
+
+/// Whether a word may be the verb of an order: "mutate", and not "works", "loaded" or "on".
+fn is_bare_verb(word: &str) -> bool {
+    let is_finite = word.ends_with("ed") || word.ends_with("ing");
+    let is_third = word.ends_with('s') && !word.ends_with("ss");
+    let others = [POINTING, PREPOSITIONS, STATES, FAILURES, NO_VERBS];
+    !is_finite && !is_third && !others.iter().any(|list| is_in_words(list, word))
 }
 
 /// Whether somebody always or never does something on purpose: "we never merge on Fridays", or
@@ -254,9 +279,10 @@ fn is_demand(words: &[&str]) -> bool {
         let adverb = word(at + 1);
         let lasts = ["always", "never", "only"].contains(&adverb);
         let denies = adverb == "not" && word(at) == "must";
+        let does = lasts && word(at + 2) != "be" && is_bare_verb(word(at + 2));
         is_in_words(DEMANDS, word(at))
             && (lasts || denies)
-            && (is_done || is_purpose(word(at + 2), words))
+            && (is_done || does || is_purpose(word(at + 2), words))
     };
     !is_in_words(POINTING, told.first().copied().unwrap_or_default())
         && (1..told.len()).any(demands)
@@ -269,15 +295,32 @@ fn is_demand_on_all(words: &[&str]) -> bool {
     let [first, _, rest @ ..] = words else {
         return false;
     };
-    let mut early = rest.iter().take(6);
-    let has_to = words.windows(2).any(|two| {
-        let [verb, to] = two else { return false };
-        is_in_words("has have", verb) && *to == "to"
+    let has_pair = |one: &str, other: &str| {
+        words.windows(2).any(|two| {
+            let [first, second] = two else { return false };
+            is_in_words(one, first) && is_in_words(other, second)
+        })
+    };
+    // "All of them must have timed out" supposes something.
+    let supposes = words.windows(3).any(|three| {
+        let [verb, have, done] = three else {
+            return false;
+        };
+        let is_done = done.ends_with("ed") || is_in_words(DONE, done) || *done == "been";
+        is_in_words("must should may", verb) && *have == "have" && is_done
     });
-    is_in_words("every each all any", first)
-        && (early.any(|word| is_in_words(REQUIRES, word)) || has_to)
+    let early = words.iter().skip(2).take(6);
+    let requires = early.copied().any(|word| is_in_words(REQUIRES, word));
+    let demands = (requires || has_pair("has have", "to")) && !supposes && !is_of_one_work(rest);
+    let is_placed = words
+        .iter()
+        .take(4)
+        .any(|word| is_in_words("goes belongs lives", word));
+    let of_all = is_in_words("every each all any everything nothing", first);
+    let is_thing = first.ends_with("thing");
+    of_all
+        && (demands || is_thing && is_placed)
         && !words.iter().any(|word| is_in_words(FAILURES, word))
-        && !is_of_one_work(rest)
 }
 
 /// Whether a sentence orders or forbids something for all work in one place: "don't use default
@@ -340,11 +383,24 @@ fn is_prohibition(words: &[&str], lower: &str) -> bool {
             let [which, place] = two else { return false };
             is_in_words("this our", which) && is_in_words(PLACES, place)
         });
-    (is_activity && has(PREPOSITIONS) || of_day || is_here || what.contains(&"without"))
+    let is_of_code = has(PREPOSITIONS) && names_code(lower) && !has(NO_THINGS);
+    (is_activity && has(PREPOSITIONS)
+        || of_day
+        || is_here
+        || is_of_code
+        || what.contains(&"without"))
         && words.len() <= CHOICE_WORDS_MAX
         && !lower.starts_with("no,")
         && !has(STATES)
         && !has(FAILURES)
+}
+
+/// Whether a text names code: `console.log`, `snake_case`.
+fn names_code(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`');
+        word.contains(['.', '_', '`', '(']) && word.contains(char::is_alphabetic)
+    })
 }
 
 /// Whether a word names work that rules are about.
@@ -352,11 +408,54 @@ fn is_activity(word: &str) -> bool {
     is_in_words(ACTIVITIES, word.trim_end_matches('s'))
 }
 
+/// Whether somebody says how they do something: "we name feature branches after the ticket", or
+/// orders it for all of a kind: "keep all SQL in the repositories folder".
+fn is_custom(words: &[&str]) -> bool {
+    let told = words.iter().take_while(|word| !is_in_words(CAUSES, word));
+    let told = words.get(..told.count()).unwrap_or_default();
+    let (what, rest) = match told {
+        ["we", verb, what, rest @ ..] if is_in_words(CUSTOMS, verb) => (what, rest),
+        [verb, "all" | "every" | "each", what, rest @ ..]
+            if is_in_words("use keep put store write name", verb) =>
+        {
+            (what, rest)
+        }
+        _ => return false,
+    };
+    told.len() <= RULE_WORDS_MAX
+        && ![POINTING, CUSTOM_WAYS]
+            .iter()
+            .any(|list| is_in_words(list, what))
+        && rest.iter().any(|word| is_in_words(CUSTOM_WAYS, word))
+        && !is_of_one_work(rest)
+}
+
+/// Whether a sentence orders that something is done on one condition: "only merge after a review".
+fn is_condition(words: &[&str]) -> bool {
+    let ["only", verb, rest @ ..] = words else {
+        return false;
+    };
+    let mut conditions = rest.iter();
+    is_purpose(verb, words)
+        && conditions
+            .any(|word| is_in_words("after when if via through from with without on in", word))
+        && !is_in_words(POINTING, rest.first().copied().unwrap_or_default())
+        && !is_of_one_work(rest)
+}
+
 /// Whether a sentence says how some work is always done: "deploys happen on Tuesdays only".
 fn is_practice(words: &[&str]) -> bool {
     let first = words.first().copied().unwrap_or_default();
     let has = |list: &str| words.iter().any(|word| is_in_words(list, word));
-    first.ends_with('s') && is_activity(first) && has(ALWAYS) && has(PREPOSITIONS) && !has(FAILURES)
+    let of_work = first.ends_with('s') && is_activity(first) && has(ALWAYS) && has(PREPOSITIONS);
+    // What is pointed at has a fault that it always has: "the tests always need two runs".
+    let gets = words.windows(2).take(4).any(|two| {
+        let [adverb, verb] = two else { return false };
+        *adverb == "always" && is_in_words("need require belong start live carry have", verb)
+    });
+    let is_plural = words.iter().take(3).any(|word| word.ends_with('s'));
+    let of_kind = gets && is_plural && !is_in_words(POINTING, first) && !is_in_words(WHO, first);
+    (of_work || of_kind) && !has(FAILURES)
 }
 
 /// Whether a sentence chooses one of two things for all work: "use tabs, not spaces".

@@ -106,6 +106,7 @@ pub(super) fn is_rule(sentence: &Sentence<'_>) -> bool {
         || is_demand_on_all(words)
         || is_prohibition(words)
         || is_short_form(words)
+        || is_practice(words)
         || is_passive(words, sentence)
         || is_avoided(words)
         || is_preference(words)
@@ -253,6 +254,21 @@ fn is_short_form(words: &[&str]) -> bool {
         && !of_who
         && words.len() <= SHORT_WORDS_MAX
         && !words.iter().any(|word| is_in_words(STATES, word))
+}
+
+/// Whether a sentence says what all things of a kind always have: "neue Endpunkte bekommen immer
+/// einen Test".
+fn is_practice(words: &[&str]) -> bool {
+    let first = words.first().copied().unwrap_or_default();
+    let of_who = is_in_words(WHO, first) || is_in_words(POINTING, first);
+    let has = (1..3).any(|at| {
+        let verb = words.get(at).copied().unwrap_or_default();
+        is_in_words(
+            "bekommen brauchen gehoeren heissen liegen stehen enden beginnen",
+            verb,
+        ) && is_always(words, at + 1, ALWAYS_OF_ANY)
+    });
+    has && !of_who
 }
 
 /// Whether a sentence says what is always done here: "bei uns wird nie am Freitag ausgerollt".
