@@ -90,7 +90,7 @@ const TASKS = {
     assert.match(await tab.locator(".checklist").innerText(), /deploy|importer/, "what was not chosen is still there");
   }],
   "merge two chosen memories, with a choice": [4, async () => {
-    for (const part of ["Drain a node", "rounded half even"]) await click(tab.locator(`li.row:has-text('${part}') input[type=checkbox]`).first());
+    for (const part of ["Drain a node", "Ada owns the payment"]) await click(tab.locator(`li.row:has-text('${part}') input[type=checkbox]`).first());
     await click(button("Compare two"), leads);
     await click(button("Keep only this"), leads);
     await says(/Kept only the (older|newer)[\s\S]*Undo/);

@@ -247,7 +247,7 @@ operation! {
         pub answer: Option<PairVerdict>,
     }) -> Reviewed {
         match (arguments.pair, arguments.answer) {
-            (Some(pair), Some(answer)) => decide_pair(memory, pair, answer).await,
+            (Some(pair), Some(answer)) => decide_pair(memory, pair, answer, PairOrigin::Asked).await,
             (None, None) => list_pairs(memory).await,
             _ => Err(Problem::invalid(
                 "a pair needs an answer, and an answer a pair; name both, or neither to see the \
@@ -315,8 +315,21 @@ async fn list_pairs(memory: &Memory) -> Result<Reviewed, Problem> {
     listed.await
 }
 
-/// A live pair by its names; refused where nobody was asked about it.
-async fn find_asked_pair(memory: &Memory, pair: [String; 2]) -> Result<[RecordId; 2], Problem> {
+/// Who named a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PairOrigin {
+    /// It is answered because it was asked about; any other is refused.
+    Asked,
+    /// A person chose the two.
+    Chosen,
+}
+
+/// A live pair by its names; refused where nobody was asked about it and no person chose it.
+async fn find_pair(
+    memory: &Memory,
+    pair: [String; 2],
+    origin: PairOrigin,
+) -> Result<[RecordId; 2], Problem> {
     let find = move |memory: &Snapshot| -> Result<_, Problem> {
         let two = [
             get_live_record_id(memory, &pair[0])?,
@@ -328,7 +341,8 @@ async fn find_asked_pair(memory: &Memory, pair: [String; 2]) -> Result<[RecordId
                 pair[0], pair[1]
             )));
         }
-        Ok((two, are_related(memory, two[0], two[1]), pair))
+        let is_known = origin == PairOrigin::Chosen || are_related(memory, two[0], two[1]);
+        Ok((two, is_known, pair))
     };
     let (two, is_known, pair) = memory.run_on_snapshot(find).await??;
     if is_known {
@@ -347,13 +361,23 @@ async fn find_asked_pair(memory: &Memory, pair: [String; 2]) -> Result<[RecordId
     )))
 }
 
-async fn decide_pair(
+/// Decides about two memories that a person chose, whether or not they are alike.
+pub async fn decide_chosen_pair(
     memory: &Memory,
     pair: [String; 2],
     answer: PairVerdict,
 ) -> Result<Reviewed, Problem> {
+    decide_pair(memory, pair, answer, PairOrigin::Chosen).await
+}
+
+async fn decide_pair(
+    memory: &Memory,
+    pair: [String; 2],
+    answer: PairVerdict,
+    origin: PairOrigin,
+) -> Result<Reviewed, Problem> {
     let now = memory.now();
-    let [one, other] = find_asked_pair(memory, pair).await?;
+    let [one, other] = find_pair(memory, pair, origin).await?;
     let work = move |engine: &mut Engine| -> Result<_, Problem> {
         let snapshot = engine.snapshot();
         let at = |id| {

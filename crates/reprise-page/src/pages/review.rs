@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use reprise_engine::EngineStats;
 use reprise_operations::operations::care::Stats;
-use reprise_operations::operations::maintenance::{PairVerdict, Review, ReviewArguments};
+use reprise_operations::operations::maintenance::{
+    PairVerdict, Review, ReviewArguments, decide_chosen_pair,
+};
 
 use super::change::{check_text, correct_text};
 use crate::kept_reviews::{KeptReview, MemoryVersion};
@@ -273,11 +275,15 @@ pub(crate) async fn answer_pair(posted: Posted) -> PageResult<Redirect> {
         if pair.iter().any(|name| gone.contains(name)) {
             continue;
         }
-        let arguments = ReviewArguments {
-            pair: Some(pair.clone()),
-            answer: Some(verdict),
+        let decided = if posted.text("chosen") == "yes" {
+            Box::pin(decide_chosen_pair(&visit.memory(), pair.clone(), verdict)).await?
+        } else {
+            let arguments = ReviewArguments {
+                pair: Some(pair.clone()),
+                answer: Some(verdict),
+            };
+            visit.run::<Review>(arguments).await?
         };
-        let decided = visit.run::<Review>(arguments).await?;
         gone.extend(match verdict {
             PairVerdict::Different => None,
             PairVerdict::Older => Some(pair[1].clone()),

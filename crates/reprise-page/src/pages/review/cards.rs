@@ -13,6 +13,8 @@ use crate::prelude::*;
 pub(in crate::pages) enum PairSort {
     Contradiction,
     Duplicate,
+    /// Two that a person chose.
+    Chosen,
 }
 
 impl PairSort {
@@ -20,6 +22,7 @@ impl PairSort {
         match self {
             Self::Contradiction => "Contradictions",
             Self::Duplicate => "Possible duplicates",
+            Self::Chosen => "Your choice",
         }
     }
 
@@ -27,6 +30,7 @@ impl PairSort {
         match self {
             Self::Contradiction => "Which one is true?",
             Self::Duplicate => "Do these say the same thing?",
+            Self::Chosen => "Which of these should stay?",
         }
     }
 
@@ -34,7 +38,7 @@ impl PairSort {
     fn choice(self) -> &'static str {
         match self {
             Self::Contradiction => "Keep this",
-            Self::Duplicate => "Keep only this",
+            Self::Duplicate | Self::Chosen => "Keep only this",
         }
     }
 
@@ -43,7 +47,7 @@ impl PairSort {
         match self {
             Self::Contradiction if sides > 2 => "All are true",
             Self::Contradiction => "Both are true",
-            Self::Duplicate => "Keep both",
+            Self::Duplicate | Self::Chosen => "Keep both",
         }
     }
 }
@@ -168,7 +172,7 @@ impl<'a> LoadedQuestion<'a> {
         sides.sort_by_key(|side| side.records.first().map(|one| (one.timestamp, one.id)));
         let place = |key: &String| sides.iter().position(|side| side.key == *key);
         let pairs = kept.into_iter().filter_map(|(pair, keys)| match sort {
-            PairSort::Duplicate => Some((pair, [0, 1])),
+            PairSort::Duplicate | PairSort::Chosen => Some((pair, [0, 1])),
             PairSort::Contradiction => Some((pair, [place(&keys[0])?, place(&keys[1])?])),
         });
         let pairs = pairs.collect();
@@ -299,7 +303,7 @@ fn render_choices(visit: &PageRequest, loaded: &LoadedQuestion<'_>, back: &str) 
         days,
     } = loaded;
     let is_pair = pairs.len() == 1;
-    let first = (*sort == PairSort::Duplicate).then_some("first");
+    let first = (*sort != PairSort::Contradiction).then_some("first");
     html! {
         @for (pair, of) in pairs {
             input type="hidden" name="one" value=(pair.pair[0]);
@@ -307,6 +311,7 @@ fn render_choices(visit: &PageRequest, loaded: &LoadedQuestion<'_>, back: &str) 
             input type="hidden" name="of" value=(format!("{} {}", of[0], of[1]));
         }
         input type="hidden" name="back" value=(back);
+        @if *sort == PairSort::Chosen { input type="hidden" name="chosen" value="yes"; }
         @if are_alike(days) { input type="hidden" name="sides" value="places"; }
         (render_sides(loaded, &visit.page.calendar(), true))
         div class="acts" {
@@ -316,7 +321,7 @@ fn render_choices(visit: &PageRequest, loaded: &LoadedQuestion<'_>, back: &str) 
             }
             // Two texts that exclude each other cannot be merged, but both may be wrong.
             @if is_pair && *sort == PairSort::Contradiction { (render_rewrite(sides)) }
-            @if is_pair && *sort == PairSort::Duplicate {
+            @if is_pair && *sort != PairSort::Contradiction {
                 @let stays = side_names(days)[1].to_lowercase();
                 @let label = format!("Merge into one (the {stays} text stays)");
                 button name="answer" value="same" data-answer="s" class="quiet" data-command=(label) {

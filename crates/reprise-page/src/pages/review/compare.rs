@@ -56,11 +56,11 @@ pub(crate) async fn show_comparison(visit: PageRequest, pairs: QueryPairs) -> Pa
         texts: Some(chosen.each_ref().map(line)),
     };
     let question = ReviewQuestion::about(&pair);
-    let card = render_question(&visit, &question, PairSort::Duplicate, "/", true).await?;
+    let card = render_question(&visit, &question, PairSort::Chosen, "/", true).await?;
     let body = html! {
         (render_read_only_notice(&visit))
         section class="pairs" {
-            h2 { "Choose what stays" }
+            h2 { "Your choice" }
             p class="why" { (FATE) }
             @if let Some(card) = card { (card) }
         }
