@@ -153,45 +153,38 @@ pub(crate) fn micros_from_instant(instant: DateTime<Utc>) -> i64 {
     instant.timestamp_micros().min(NEVER - 1)
 }
 
-/// Session names, numbered in order of first appearance: the names of a saved part, read in place,
+/// Session names, numbered in order of first appearance: the names of a saved section, end to end,
 /// then newer ones. A session whose documents are all erased keeps its number and has no name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionNames {
-    saved: Option<SavedNames>,
+    saved: Arc<str>,
+    /// The end of each saved name.
+    ends: Arc<[u32]>,
+    /// Hashes and numbers of the saved names, ascending; built at the first lookup.
+    numbers: Arc<OnceLock<Vec<(u64, u32)>>>,
     recent: CowVec<Arc<str>>,
 }
 
-/// Names stored end to end, and the end offset of each (u32).
-#[derive(Debug, Clone)]
-struct SavedNames {
-    ends: Arc<[u8]>,
-    names: Arc<[u8]>,
-    /// Hashes and numbers of the names, ascending; built at the first lookup.
-    numbers: Arc<OnceLock<Vec<(u64, u32)>>>,
-}
-
-impl SavedNames {
-    fn len(&self) -> usize {
-        self.ends.len() / 4
+impl SessionNames {
+    /// Wraps saved names and their ends; `None` if these do not fit.
+    pub(crate) fn from_saved((saved, ends): (Arc<str>, Arc<[u32]>)) -> Option<Self> {
+        let last = ends.last().map_or(0, |end| *end as usize);
+        (ends.is_sorted() && last == saved.len()).then(|| Self {
+            saved,
+            ends,
+            ..Self::default()
+        })
     }
 
-    fn get(&self, number: usize) -> Option<&str> {
-        let end = |at: usize| {
-            let four = self.ends.get(at * 4..)?.first_chunk()?;
-            Some(u32::from_le_bytes(*four) as usize)
-        };
-        let start = match number {
-            0 => 0,
-            _ => end(number - 1)?,
-        };
-        std::str::from_utf8(self.names.get(start..end(number)?)?).ok()
+    /// Returns the names end to end, and the end of each.
+    pub(crate) fn to_saved(&self) -> (Arc<str>, Arc<[u32]>) {
+        join_names(self.iter())
     }
 
-    fn find(&self, name: &str) -> Option<u32> {
+    fn find_saved(&self, name: &str) -> Option<u32> {
         let numbers = self.numbers.get_or_init(|| {
-            let hash =
-                |number: u32| xxh3_64(self.get(number as usize).unwrap_or_default().as_bytes());
-            let mut numbers: Vec<_> = (0..self.len() as u32).map(|n| (hash(n), n)).collect();
+            let hash = |number: u32| xxh3_64(self.name(number).unwrap_or_default().as_bytes());
+            let mut numbers: Vec<_> = (0..self.ends.len() as u32).map(|n| (hash(n), n)).collect();
             numbers.sort_unstable();
             numbers
         });
@@ -202,37 +195,7 @@ impl SavedNames {
             .skip(from)
             .take_while(|known| known.0 == hash);
         let mut same = same.map(|known| known.1);
-        same.find(|number| self.get(*number as usize) == Some(name))
-    }
-}
-
-impl SessionNames {
-    /// Wraps saved names; `None` if they are none.
-    pub(crate) fn from_saved(ends: Vec<u8>, names: Vec<u8>) -> Option<Self> {
-        let (numbers, rest) = ends.as_chunks::<4>();
-        let numbers = || numbers.iter().map(|end| u32::from_le_bytes(*end) as usize);
-        let is_sound = rest.is_empty()
-            && numbers().is_sorted()
-            && numbers().next_back().unwrap_or(0) == names.len()
-            && std::str::from_utf8(&names).is_ok();
-        is_sound.then(|| Self {
-            saved: Some(SavedNames {
-                ends: ends.into(),
-                names: names.into(),
-                numbers: Arc::default(),
-            }),
-            recent: CowVec::default(),
-        })
-    }
-
-    /// Returns the end of each name (u32), and the names end to end.
-    pub(crate) fn to_bytes(&self) -> (Vec<u8>, Vec<u8>) {
-        let (mut ends, mut names) = (Vec::new(), Vec::new());
-        for name in self.iter() {
-            names.extend_from_slice(name.as_bytes());
-            ends.extend_from_slice(&(names.len() as u32).to_le_bytes());
-        }
-        (ends, names)
+        same.find(|number| self.name(*number) == Some(name))
     }
 
     /// Returns how many sessions have a name.
@@ -242,24 +205,18 @@ impl SessionNames {
 
     /// Removes the names of some sessions, ascending; their numbers stay.
     pub(crate) fn remove_names(&mut self, sessions: &[u32]) {
-        let count = self.saved_len() as u32;
+        let count = self.ends.len() as u32;
         let (of_saved, of_recent) =
             sessions.split_at(sessions.partition_point(|number| *number < count));
-        if let Some(saved) = self.saved.as_ref().filter(|_| !of_saved.is_empty()) {
-            let mut ends = Vec::with_capacity(saved.ends.len());
-            let mut names = Vec::with_capacity(saved.names.len());
-            for number in 0..count {
-                if of_saved.binary_search(&number).is_err() {
-                    let name = saved.get(number as usize).unwrap_or_default();
-                    names.extend_from_slice(name.as_bytes());
-                }
-                ends.extend_from_slice(&(names.len() as u32).to_le_bytes());
-            }
-            self.saved = Some(SavedNames {
-                ends: ends.into(),
-                names: names.into(),
-                numbers: Arc::default(),
+        if !of_saved.is_empty() {
+            let kept = (0..count).map(|number| {
+                let name = self
+                    .name(number)
+                    .filter(|_| of_saved.binary_search(&number).is_err());
+                name.unwrap_or_default()
             });
+            (self.saved, self.ends) = join_names(kept);
+            self.numbers = Arc::default();
         }
         for number in of_recent {
             if let Some(name) = self.recent.get_mut((number - count) as usize) {
@@ -268,23 +225,22 @@ impl SessionNames {
         }
     }
 
-    fn saved_len(&self) -> usize {
-        self.saved.as_ref().map_or(0, SavedNames::len)
-    }
-
     pub(crate) fn len(&self) -> usize {
-        self.saved_len() + self.recent.len()
+        self.ends.len() + self.recent.len()
     }
 
     pub(crate) fn name(&self, session: u32) -> Option<&str> {
         let number = session as usize;
-        match &self.saved {
-            Some(saved) if number < saved.len() => Some(saved.get(number).unwrap_or_default()),
-            _ => self
-                .recent
-                .get(number - self.saved_len())
-                .map(|name| &**name),
+        if let Some(end) = self.ends.get(number) {
+            let before = number
+                .checked_sub(1)
+                .and_then(|before| self.ends.get(before));
+            let start = before.map_or(0, |start| *start as usize);
+            return Some(self.saved.get(start..*end as usize).unwrap_or_default());
         }
+        self.recent
+            .get(number - self.ends.len())
+            .map(|name| &**name)
     }
 
     /// Finds the number of a session: `NO_SESSION` for the empty name, `None` for an unknown one.
@@ -292,10 +248,9 @@ impl SessionNames {
         if name.is_empty() {
             return Some(NO_SESSION);
         }
-        let saved = self.saved.as_ref().and_then(|saved| saved.find(name));
-        saved.or_else(|| {
+        self.find_saved(name).or_else(|| {
             let recent = self.recent.iter().position(|known| **known == *name)?;
-            Some((self.saved_len() + recent) as u32)
+            Some((self.ends.len() + recent) as u32)
         })
     }
 
@@ -304,8 +259,8 @@ impl SessionNames {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let saved = self.saved.as_ref();
-        saved.map_or(0, |saved| saved.ends.len() + saved.names.len())
+        self.saved.len()
+            + size_of_val(&*self.ends)
             + self.recent.memory_bytes()
             + self
                 .recent
@@ -313,6 +268,17 @@ impl SessionNames {
                 .map(|name| name.len() + 16)
                 .sum::<usize>()
     }
+}
+
+/// Joins names end to end, and returns the end of each.
+fn join_names<'n>(names: impl Iterator<Item = &'n str>) -> (Arc<str>, Arc<[u32]>) {
+    let mut joined = String::new();
+    let mut ends = Vec::new();
+    for name in names {
+        joined.push_str(name);
+        ends.push(joined.len() as u32);
+    }
+    (joined.into(), ends.into())
 }
 
 /// The writer's map from session name to number, built at the first lookup. Never iterated.

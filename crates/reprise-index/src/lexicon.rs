@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use reprise_types::{SavedRun, SectionPages};
+use reprise_types::{PagedBytes, SectionPages, collect_unsaved_runs, mark_run_saved};
 
 use crate::purge_set::PurgeSet;
 use crate::segment::{Posting, PostingList, Segment, SegmentBuilder, merge_segments};
@@ -33,12 +33,13 @@ const EXACT_BYTES_MAX: usize = 512;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
     segments: Vec<Arc<Segment>>,
+    /// How many of the first pages of each segment are saved.
+    saved: Vec<usize>,
 }
 
 impl Lexicon {
     /// Wraps segments from a file; `None` if they are not adjacent from 0 to `end`.
-    pub(crate) fn from_segments(mut segments: Vec<Segment>, end: u32) -> Option<Self> {
-        segments.sort_by_key(|segment| segment.first);
+    pub(crate) fn from_saved(segments: Vec<Segment>, end: u32) -> Option<Self> {
         let mut next = 0;
         for segment in &segments {
             if segment.first != next {
@@ -46,8 +47,11 @@ impl Lexicon {
             }
             next = segment.end;
         }
+        let pages = segments.iter().map(|segment| segment.bytes.page_count());
+        let saved = pages.collect();
         (next == end).then(|| Self {
             segments: segments.into_iter().map(Arc::new).collect(),
+            saved,
         })
     }
 
@@ -65,10 +69,16 @@ impl Lexicon {
             if run < MERGE_FACTOR {
                 break;
             }
-            let tail = self.segments.split_off(self.segments.len() - run);
-            self.segments
-                .push(Arc::new(merge_segments(&tail, |_| true)));
+            self.merge_from(self.segments.len() - run);
         }
+    }
+
+    /// Merges the segments from a place on.
+    fn merge_from(&mut self, from: usize) {
+        let tail = self.segments.split_off(from);
+        self.saved.truncate(from);
+        self.segments
+            .push(Arc::new(merge_segments(&tail, |_| true)));
     }
 
     /// Collects pages of segments that are not saved yet, as many as the budget allows.
@@ -79,12 +89,20 @@ impl Lexicon {
         out: &mut Vec<SectionPages>,
     ) {
         self.merge_small_segments();
-        SavedRun::collect_pages_to_save(tag, self.runs(), budget, out);
+        collect_unsaved_runs(tag, self.runs(), &self.saved, budget, out);
+    }
+
+    pub(crate) fn mark_saved(&mut self, pages: &SectionPages) {
+        mark_run_saved(&mut self.saved, pages);
+    }
+
+    pub(crate) fn mark_unsaved(&mut self) {
+        self.saved.clear();
     }
 
     /// Returns the bytes of the segments.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = &SavedRun> + Clone {
-        self.segments.iter().map(|segment| &segment.run)
+    fn runs(&self) -> impl Iterator<Item = &PagedBytes> {
+        self.segments.iter().map(|segment| &segment.bytes)
     }
 
     /// Merges the newest segments, as long as they are small and none is much larger than those
@@ -103,19 +121,17 @@ impl Lexicon {
             from -= 1;
         }
         if self.segments.len() - from > 1 {
-            let tail = self.segments.split_off(from);
-            self.segments
-                .push(Arc::new(merge_segments(&tail, |_| true)));
+            self.merge_from(from);
         }
     }
 
     pub(crate) fn is_loaded(&self) -> bool {
-        self.runs().all(|run| run.bytes.is_loaded())
+        self.runs().all(PagedBytes::is_loaded)
     }
 
     /// Reads the segments that are still in the file.
     pub(crate) fn load(&self) {
-        self.runs().for_each(|run| run.bytes.load());
+        self.runs().for_each(PagedBytes::load);
     }
 
     /// Replaces the first segment of each pair by the second. Purges other segments that contain a
@@ -125,18 +141,23 @@ impl Lexicon {
         pairs: &[(Arc<Segment>, Arc<Segment>)],
         gone: &PurgeSet,
     ) {
-        for segment in &mut self.segments {
+        for (number, segment) in self.segments.iter_mut().enumerate() {
             if let Some((_, new)) = pairs.iter().find(|(old, _)| Arc::ptr_eq(old, segment)) {
                 *segment = Arc::clone(new);
             } else if gone.has_any_in(segment.first..segment.end) {
                 *segment = Arc::new(purge_segment(segment, gone));
+            } else {
+                continue;
+            }
+            if let Some(saved) = self.saved.get_mut(number) {
+                *saved = 0;
             }
         }
     }
 
     /// Merges everything into one segment.
     pub(crate) fn merge_all(&mut self) {
-        self.segments = vec![Arc::new(merge_segments(&self.segments, |_| true))];
+        self.merge_from(0);
     }
 
     /// Returns the posting lists of `term`, one per segment.

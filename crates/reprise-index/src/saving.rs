@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reprise_types::{
-    BinaryCodec as _, ByteReader, ByteWriter, CowVec, SavedRun, SavedSection, SavedSections,
-    SectionKey, SectionPages, encode_all, take_pages,
+    ByteReader, CowVec, SavedSection, SavedSections, SectionKey, SectionPages, encode_row,
+    open_runs, take_pages,
 };
 
 use crate::docs::{Doc, NO_SESSION, SessionNames};
@@ -19,8 +19,8 @@ use crate::graph_state::GraphState;
 use crate::lexicon::Lexicon;
 use crate::live_set::{LexicalRow, LiveSet, NO_DOCUMENT, RankRow, SessionStats};
 use crate::section_kinds::{
-    DOCUMENTS, LEXICAL, LIVE, NAME_ENDS, NAMES, SECTION_CELLS, SECTION_GRAPH, SESSIONS, STALE,
-    TOTALS, WORDS, damage_error, find_section,
+    DOCUMENTS, LEXICAL, LIVE, NAMES, SECTION_CELLS, SECTION_GRAPH, SESSIONS, STALE, TOTALS, WORDS,
+    damage_error, find_section,
 };
 use crate::segment::Segment;
 use crate::vectors::{QuantisedVectors, SavedCells};
@@ -62,7 +62,7 @@ impl IndexWriter {
                 }
                 LEXICAL => self.live_set.lexical_rows.clear_edited(pages),
                 SESSIONS => self.live_set.session_stats.clear_edited(pages),
-                WORDS => self.lexicon.runs().for_each(|run| run.mark_saved(section)),
+                WORDS => self.lexicon.mark_saved(section),
                 SECTION_GRAPH | SECTION_CELLS => self.graph.mark_saved(section),
                 tag => self.vectors.mark_saved(tag, pages),
             }
@@ -75,14 +75,14 @@ impl IndexWriter {
         self.live_set.lexical_rows.mark_all_edited();
         self.live_set.session_stats.mark_all_edited();
         self.vectors.mark_unsaved();
-        self.lexicon.runs().for_each(SavedRun::mark_unsaved);
+        self.lexicon.mark_unsaved();
         self.graph.mark_unsaved();
     }
 
     /// Whether a saved section belongs to what the index holds now.
     pub fn is_in_use(&self, key: SectionKey) -> bool {
         match key.0 {
-            WORDS => self.lexicon.runs().any(|run| run.has_number(key.1)),
+            WORDS => (key.1 as usize) < self.lexicon.segments().len(),
             SECTION_GRAPH | SECTION_CELLS => self.graph.is_saved(),
             TOTALS..=STALE => true,
             _ => false,
@@ -127,11 +127,11 @@ impl IndexWriter {
             .chain(rank_rows.edited_pages())
             .collect();
         let documents = |page: usize| {
-            let mut out = ByteWriter::with_fixed_layout(Vec::new());
+            let mut bytes = Vec::with_capacity(PAGE_ROWS * DOCUMENT_BYTES);
             for (row, rank) in self.rows.page(page).iter().zip(rank_rows.page(page)) {
-                encode_all!(&mut out, *row, rank.previous, rank.next);
+                encode_row(&(*row, (rank.previous, rank.next)), &mut bytes);
             }
-            (page, out.bytes)
+            (page, bytes)
         };
         let mut all = vec![SectionPages {
             key: (DOCUMENTS, 0),
@@ -161,32 +161,30 @@ impl IndexWriter {
     /// Returns the sections that are saved as a whole each time.
     fn small_sections(&self) -> Vec<SectionPages> {
         let live_set = &self.live_set;
-        let out = &mut ByteWriter::default();
-        encode_all!(out, VERSION, self.rows.len(), self.vectors.dimensions());
-        encode_all!(
-            out,
-            live_set.live,
-            live_set.statistics_documents,
-            live_set.by_user
-        );
-        encode_all!(
-            out,
-            live_set.live_sessions,
-            live_set.head_terms,
-            live_set.session_terms
-        );
         let has_content = |ordinal: &&u32| {
             let row = self.rows.get(**ordinal as usize);
             row.is_some_and(|row| !row.is_hole())
         };
         let forgotten: Vec<u32> = self.forgotten.iter().filter(has_content).copied().collect();
-        forgotten.encode(out);
-        let (ends, names) = self.sessions.to_bytes();
+        let totals: Totals = (
+            VERSION,
+            (self.rows.len(), self.vectors.dimensions()),
+            (
+                live_set.live,
+                live_set.statistics_documents,
+                live_set.by_user,
+            ),
+            (
+                live_set.live_sessions,
+                live_set.head_terms,
+                live_set.session_terms,
+            ),
+            forgotten,
+        );
         vec![
-            SectionPages::from_bytes((TOTALS, 0), &out.bytes),
+            SectionPages::from_value((TOTALS, 0), &totals),
             SectionPages::from_value((STALE, 0), &self.graph.stale_documents()),
-            SectionPages::from_bytes((NAME_ENDS, 0), &ends),
-            SectionPages::from_bytes((NAMES, 0), &names),
+            SectionPages::from_value((NAMES, 0), &self.sessions.to_saved()),
             SectionPages::from_value((LIVE, 0), &live_set.live_bits),
         ]
     }
@@ -197,7 +195,6 @@ impl IndexWriter {
         let find = |tag, part| find_section(sections, (tag, 0), part);
         let totals = find(TOTALS, "totals")?;
         let bytes = totals.read_all().ok_or(damage_error("totals"))?;
-        let r = &mut ByteReader::new(&bytes);
         if let Some(got) = bytes.first().copied().filter(|got| *got != VERSION) {
             let (part, expected) = ("totals", VERSION);
             return Err(IndexError::Version {
@@ -206,19 +203,30 @@ impl IndexWriter {
                 expected,
             });
         }
-        let (mut live_set, documents, got, forgotten) =
-            decode_totals(r).ok_or(damage_error("totals"))?;
+        let r = &mut ByteReader::new(&bytes);
+        let read = r.read_value().filter(|_| r.is_empty());
+        let read: Totals = read.ok_or(damage_error("totals"))?;
+        let (_, (documents, got), documents_counted, terms_counted, forgotten) = read;
+        let (live, statistics_documents, by_user) = documents_counted;
+        let (live_sessions, head_terms, session_terms) = terms_counted;
+        let mut live_set = LiveSet {
+            live,
+            statistics_documents,
+            by_user,
+            live_sessions,
+            head_terms,
+            session_terms,
+            ..LiveSet::default()
+        };
         if got != dimensions {
             let expected = dimensions;
             return Err(IndexError::Dimensions { got, expected });
         }
         let (rows, sessions) = open_columns(sections, documents, &mut live_set)?;
         let vectors = QuantisedVectors::open(sections, dimensions, documents)?;
-        let words = sections.range((WORDS, 0)..=(WORDS, u32::MAX));
-        let words: Option<Vec<Segment>> = words
-            .map(|(key, section)| Segment::open(SavedRun::open(key.1, section)?))
-            .collect();
-        let lexicon = Lexicon::from_segments(words.ok_or(damage_error("words"))?, documents as u32);
+        let words = open_runs(WORDS, sections).ok_or(damage_error("words"))?;
+        let words: Option<Vec<Segment>> = words.into_iter().map(Segment::open).collect();
+        let lexicon = words.and_then(|words| Lexicon::from_saved(words, documents as u32));
         let lexicon = lexicon.ok_or(damage_error("words"))?;
         let lengths = [rows.len(), live_set.lexical_rows.len()];
         let words = live_set.live_bits.len();
@@ -307,26 +315,15 @@ impl IndexWriter {
 /// Rows of documents in one page.
 const PAGE_ROWS: usize = 32;
 
-type Totals = (LiveSet, usize, usize, Vec<u32>);
-
-/// Decodes the counts of the live set, the number of documents, the dimensions and the
-/// forgotten documents.
-fn decode_totals(r: &mut ByteReader<'_>) -> Option<Totals> {
-    r.read_u8()?;
-    let (documents, dimensions) = (r.read_value()?, r.read_value()?);
-    let live_set = LiveSet {
-        live: r.read_value()?,
-        statistics_documents: r.read_value()?,
-        by_user: r.read_value()?,
-        live_sessions: r.read_value()?,
-        head_terms: r.read_value()?,
-        session_terms: r.read_value()?,
-        ..LiveSet::default()
-    };
-    let forgotten = r.read_value()?;
-    r.is_empty()
-        .then_some((live_set, documents, dimensions, forgotten))
-}
+/// The version; documents and dimensions; live documents, those in statistics, and those of the
+/// user's own; sessions with such, terms of heads and of sessions; forgotten documents with content.
+type Totals = (
+    u8,
+    (usize, usize),
+    (u32, u32, u32),
+    (u32, u64, u64),
+    Vec<u32>,
+);
 
 /// Opens the columns of the live set, and returns those of the documents and the sessions' names.
 fn open_columns(
@@ -343,8 +340,8 @@ fn open_columns(
     live_set.session_stats = stats.ok_or(damage_error("sessions"))?;
     let live = find(LIVE, "live")?.read_value();
     live_set.live_bits = live.ok_or(damage_error("live"))?;
-    let read_names = |tag| find(tag, "names")?.read_all().ok_or(damage_error("names"));
-    let sessions = SessionNames::from_saved(read_names(NAME_ENDS)?, read_names(NAMES)?);
+    let names = find(NAMES, "names")?.read_value();
+    let sessions = names.and_then(SessionNames::from_saved);
     let sessions = sessions.ok_or(damage_error("names"))?;
     let session_count = sessions.len();
     let has_name = move |session: u32| session == NO_SESSION || (session as usize) < session_count;
@@ -394,10 +391,13 @@ fn open_documents(
 }
 
 fn decode_document(bytes: &[u8]) -> Option<(Doc, RankRow)> {
-    let r = &mut ByteReader::with_fixed_layout(bytes);
-    let row = Doc::decode(r)?;
-    let mut rank = RankRow::from_row(&row);
-    (rank.previous, rank.next) = (r.read_u32()?, r.read_u32()?);
+    let read = ByteReader::with_fixed_layout(bytes).read_value();
+    let (row, (previous, next)): (Doc, (u32, u32)) = read?;
+    let rank = RankRow {
+        previous,
+        next,
+        ..RankRow::from_row(&row)
+    };
     Some((row, rank))
 }
 

@@ -9,8 +9,7 @@ pub(crate) const TOTALS: u8 = 16;
 pub(crate) const DOCUMENTS: u8 = 17;
 pub(crate) const LEXICAL: u8 = 18;
 pub(crate) const SESSIONS: u8 = 19;
-pub(crate) const NAME_ENDS: u8 = 20;
-pub(crate) const NAMES: u8 = 21;
+pub(crate) const NAMES: u8 = 20;
 pub(crate) const LIVE: u8 = 22;
 pub(crate) const PRESENT: u8 = 23;
 /// One bit for each number of these.

@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use reprise_hnsw::append_varint;
-use reprise_types::SavedRun;
+use reprise_types::PagedBytes;
 
 use crate::words::Language;
 pub(crate) use list::PostingList;
@@ -49,7 +49,7 @@ pub(crate) struct Posting {
 /// The terms and postings of documents `first..end`.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    pub(crate) run: SavedRun,
+    pub(crate) bytes: PagedBytes,
     pub(crate) first: u32,
     pub(crate) end: u32,
     terms: usize,
@@ -61,15 +61,15 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Opens bytes that [`SegmentBuilder::finish`] wrote; `None` if the lengths do not match.
-    pub(crate) fn open(run: SavedRun) -> Option<Self> {
-        let number = |at: usize| u32_at(&run, at);
+    pub(crate) fn open(bytes: PagedBytes) -> Option<Self> {
+        let number = |at: usize| u32_at(&bytes, at);
         let (first, end, terms) = (number(0)?, number(4)?, number(8)? as usize);
         let (dictionary_bytes, posting_bytes) = (number(12)? as usize, number(16)? as usize);
         let dictionary = terms.checked_mul(ENTRY_BYTES)?.checked_add(HEADER_BYTES)?;
         let postings = dictionary.checked_add(dictionary_bytes)?;
         let whole = postings.checked_add(posting_bytes)?;
-        (first <= end && whole == run.bytes.len()).then_some(Self {
-            run,
+        (first <= end && whole == bytes.len()).then_some(Self {
+            bytes,
             first,
             end,
             terms,
@@ -80,7 +80,7 @@ impl Segment {
     }
 
     pub(crate) fn size(&self) -> usize {
-        self.run.bytes.len()
+        self.bytes.len()
     }
 
     pub(crate) fn document_count(&self) -> u32 {
@@ -126,12 +126,12 @@ impl Segment {
 
     fn term(&self, index: usize) -> Cow<'_, [u8]> {
         let range = self.entry_range(index, 0, self.dictionary, self.postings);
-        self.run.bytes.bytes(range)
+        self.bytes.bytes(range)
     }
 
     fn list_at(&self, index: usize) -> PostingList<'_> {
         let range = self.entry_range(index, 4, self.postings, self.size());
-        PostingList::new(&self.run.bytes, range, self.first, self.end)
+        PostingList::new(&self.bytes, range, self.first, self.end)
     }
 
     /// Returns the range of `from..to` that entry `index` of the table column at byte `column`
@@ -141,7 +141,7 @@ impl Segment {
             if index >= self.terms {
                 return None;
             }
-            let end = u32_at(&self.run, HEADER_BYTES + index * ENTRY_BYTES + column)?;
+            let end = u32_at(&self.bytes, HEADER_BYTES + index * ENTRY_BYTES + column)?;
             from.checked_add(end as usize).filter(|end| *end <= to)
         };
         let start = match index {
@@ -156,18 +156,18 @@ impl Segment {
 
     /// Returns a copy in memory, for sequential reading, if it is still in the file.
     fn to_memory(&self) -> Option<Self> {
-        if self.run.bytes.is_loaded() {
+        if self.bytes.is_loaded() {
             return None;
         }
-        let bytes = self.run.bytes.bytes(0..self.size()).into_owned();
+        let bytes = self.bytes.bytes(0..self.size()).into_owned();
         // Damaged bytes contain no term; loading the rest reports them, and the index is rebuilt.
-        let whole = Self::open(SavedRun::new(bytes));
+        let whole = Self::open(PagedBytes::from_chunk(bytes));
         Some(whole.unwrap_or_else(|| SegmentBuilder::new(self.first, self.end).finish()))
     }
 }
 
-fn u32_at(run: &SavedRun, at: usize) -> Option<u32> {
-    let four = run.bytes.bytes(at..at.checked_add(4)?);
+fn u32_at(bytes: &PagedBytes, at: usize) -> Option<u32> {
+    let four = bytes.bytes(at..at.checked_add(4)?);
     Some(u32::from_le_bytes(*four.first_chunk()?))
 }
 
@@ -280,7 +280,7 @@ impl SegmentBuilder {
         bytes.extend_from_slice(&self.dictionary);
         bytes.extend_from_slice(&self.postings);
         Segment {
-            run: SavedRun::new(bytes),
+            bytes: PagedBytes::from_chunk(bytes),
             first: self.first,
             end: self.end,
             terms,

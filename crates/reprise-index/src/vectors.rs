@@ -24,8 +24,8 @@ use crate::section_kinds::{CODES, PRESENT, SIGNS, damage_error, find_section};
 /// Documents whose signs are stored together, by word and not by document.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
-/// Documents in one page of codes.
-const PAGE_DOCUMENTS: usize = 4;
+/// Documents in one page of codes: few, because a query reads those of some hundred documents.
+const PAGE_DOCUMENTS: usize = 2;
 /// Bytes of a row after its codes: the scale, 0 for a document without a vector.
 const SCALE_BYTES: usize = 4;
 const CODES_PER_CHUNK: usize = CHUNK_DOCUMENTS / PAGE_DOCUMENTS;

@@ -8,7 +8,7 @@
 
 use std::io;
 
-use reprise_types::{ByteReader, append_varint};
+use reprise_types::{ByteReader, append_varint, encode_row, impl_binary_codec};
 
 use crate::compress::{Compressor, decompress};
 use crate::disk::{DiskFile, read_within};
@@ -40,6 +40,32 @@ pub(crate) struct BlockSpan {
     pub(crate) start: usize,
     pub(crate) size: u32,
     pub(crate) entry_count: u16,
+}
+
+/// What a block begins with.
+#[derive(Debug, Clone, Copy)]
+struct BlockHead {
+    check: u64,
+    stored_size: u32,
+    raw_size: u32,
+    entry_count: u16,
+    encoding: u8,
+    zero: u8,
+}
+
+impl_binary_codec! {
+    BlockHead { check, stored_size, raw_size, entry_count, encoding, zero }
+}
+
+impl BlockHead {
+    fn read(block: &[u8]) -> Option<Self> {
+        ByteReader::with_fixed_layout(block).read_value()
+    }
+
+    /// Returns the size of the packed block, in bytes.
+    fn size(&self) -> usize {
+        BLOCK_HEAD + self.stored_size as usize
+    }
 }
 
 /// Packs entries into blocks and appends these to `out`.
@@ -74,11 +100,15 @@ fn append_block(
 ) -> io::Result<BlockSpan> {
     let (encoding, stored) = compressor.compress(raw)?;
     let start = out.len();
-    out.extend_from_slice(&[0; 8]);
-    out.extend_from_slice(&(stored.len() as u32).to_le_bytes());
-    out.extend_from_slice(&(raw.len() as u32).to_le_bytes());
-    out.extend_from_slice(&entries.to_le_bytes());
-    out.extend_from_slice(&[encoding, 0]);
+    let head = BlockHead {
+        check: 0,
+        stored_size: stored.len() as u32,
+        raw_size: raw.len() as u32,
+        entry_count: entries,
+        encoding,
+        zero: 0,
+    };
+    encode_row(&head, out);
     out.extend_from_slice(&stored);
     let check = xxhash_rust::xxh3::xxh3_64(&out[start + 8..]);
     out[start..start + 8].copy_from_slice(&check.to_le_bytes());
@@ -89,24 +119,16 @@ fn append_block(
     })
 }
 
-/// Returns the size of a packed block, in bytes, from its head.
-fn packed_size(head: &[u8]) -> Option<usize> {
-    let mut reader = ByteReader::new(head);
-    reader.read_u64()?;
-    Some(BLOCK_HEAD + reader.read_u32()? as usize)
-}
-
 /// Returns the size to which a block claims to unpack, in bytes.
 pub(crate) fn unpacked_size(block: &[u8]) -> Option<usize> {
-    let mut reader = ByteReader::new(block.get(12..)?);
-    Some(reader.read_u32()? as usize)
+    Some(BlockHead::read(block)?.raw_size as usize)
 }
 
 /// Reads the packed bytes of the block at `at`; returns `None` if it does not end by `end`.
 pub(crate) fn read_block(file: &dyn DiskFile, at: u64, end: u64) -> io::Result<Option<Vec<u8>>> {
     let head = read_within(file, at, BLOCK_HEAD, end)?;
-    match head.and_then(|head| packed_size(&head)) {
-        Some(size) => read_within(file, at, size, end),
+    match head.and_then(|head| BlockHead::read(&head)) {
+        Some(head) => read_within(file, at, head.size(), end),
         None => Ok(None),
     }
 }
@@ -116,18 +138,15 @@ pub(crate) fn locate_blocks(bytes: &[u8]) -> Option<Vec<BlockSpan>> {
     let mut places = Vec::new();
     let mut start = 0;
     while start < bytes.len() {
-        let mut reader = ByteReader::new(&bytes[start..]);
-        reader.read_u64()?;
-        let size = BLOCK_HEAD + reader.read_u32()? as usize;
-        reader.read_u32()?;
-        let entries = reader.read_u16()?;
+        let head = BlockHead::read(&bytes[start..])?;
+        let size = head.size();
         if size > bytes.len() - start {
             return None;
         }
         places.push(BlockSpan {
             start,
             size: size as u32,
-            entry_count: entries,
+            entry_count: head.entry_count,
         });
         start += size;
     }
@@ -136,20 +155,15 @@ pub(crate) fn locate_blocks(bytes: &[u8]) -> Option<Vec<BlockSpan>> {
 
 /// Unpacks a block; returns `None` if its checksum or its length does not match.
 pub(crate) fn unpack_block(block: &[u8], file_id: u128) -> Option<Vec<u8>> {
-    let mut reader = ByteReader::new(block);
-    let check = reader.read_u64()?;
-    if check != xxhash_rust::xxh3::xxh3_64(block.get(8..)?) {
+    let head = BlockHead::read(block)?;
+    let (raw_size, check) = (
+        head.raw_size as usize,
+        xxhash_rust::xxh3::xxh3_64(block.get(8..)?),
+    );
+    if head.check != check || raw_size > UNPACKED_BYTES_MAX || block.len() != head.size() {
         return None;
     }
-    let stored_size = reader.read_u32()? as usize;
-    let raw_size = reader.read_u32()? as usize;
-    reader.read_u16()?;
-    let encoding = reader.read_u8()?;
-    reader.read_u8()?;
-    if raw_size > UNPACKED_BYTES_MAX || reader.remaining() != stored_size {
-        return None;
-    }
-    decompress(encoding, reader.read_raw(stored_size)?, raw_size, file_id)
+    decompress(head.encoding, block.get(BLOCK_HEAD..)?, raw_size, file_id)
 }
 
 /// Decodes the entries of an unpacked block; returns `None` if they are malformed or more than a

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use reprise_types::ByteReader;
 use reprise_types::limits::RECORDS_MAX;
+use reprise_types::{ByteReader, encode_row};
 
 use crate::block::{self, BlockSpan, RawEntry, UNPACKED_BYTES_MAX, append_blocks};
 use crate::codec::{Outline, decode_outline};
@@ -36,13 +36,7 @@ pub(crate) struct FileFacts {
 
 impl FileFacts {
     pub(crate) fn preamble(&self, kind: u8, flags: u32, seq: u64) -> SegmentPreamble {
-        SegmentPreamble {
-            kind,
-            dimensions: self.dimensions,
-            flags,
-            seq,
-            file_id: self.file_id,
-        }
+        SegmentPreamble::new(kind, self.dimensions, flags, seq, self.file_id)
     }
 
     /// Returns the bytes from one vector of a `VEC_SEG` to the next: id u64, then the numbers.
@@ -81,14 +75,10 @@ pub(crate) struct CommitHead {
 impl CommitHead {
     pub(crate) fn encode(&self, out: &mut Vec<u8>, facts: &FileFacts) {
         let flags = if self.packed { FLAG_PACKED } else { 0 };
-        out.extend_from_slice(&facts.preamble(TYPE_COMMIT, flags, self.seq).encode());
-        out.extend_from_slice(&self.previous.to_le_bytes());
-        out.extend_from_slice(&self.manifest.to_le_bytes());
-        out.extend_from_slice(&self.vectors_size.to_le_bytes());
-        out.extend_from_slice(&facts.created_ms.to_le_bytes());
-        for number in [self.first_ordinal, self.ordinals, self.entries, self.blocks] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
+        facts.preamble(TYPE_COMMIT, flags, self.seq).append_to(out);
+        let counts = [self.first_ordinal, self.ordinals, self.entries, self.blocks];
+        encode_row(&(self.previous, self.manifest, self.vectors_size), out);
+        encode_row(&(facts.created_ms, counts), out);
     }
 
     /// Returns the ordinal after its last one.
@@ -99,17 +89,18 @@ impl CommitHead {
     /// Decodes the head and the file facts of a commit payload whose hash was verified; returns
     /// `None` if its numbers are ones that no log has.
     pub(crate) fn decode(payload: &[u8]) -> Option<(Self, FileFacts)> {
-        let preamble = SegmentPreamble::decode(payload)?;
+        let preamble = SegmentPreamble::read(payload)?;
         if preamble.kind != TYPE_COMMIT {
             return None;
         }
-        let mut reader = ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
-        let (previous, manifest, vectors_size) =
-            (reader.read_u64()?, reader.read_u64()?, reader.read_u64()?);
+        let r = &mut ByteReader::with_fixed_layout(payload.get(PREAMBLE_SIZE..)?);
+        let (previous, manifest, vectors_size) = r.read_value()?;
+        let (created_ms, counts): (i64, [u32; 4]) = r.read_value()?;
+        let [first_ordinal, ordinals, entries, blocks] = counts;
         let facts = FileFacts {
             file_id: preamble.file_id,
             dimensions: preamble.dimensions,
-            created_ms: reader.read_i64()?,
+            created_ms,
         };
         let head = Self {
             seq: preamble.seq,
@@ -117,10 +108,10 @@ impl CommitHead {
             previous,
             manifest,
             vectors_size,
-            first_ordinal: reader.read_u32()?,
-            ordinals: reader.read_u32()?,
-            entries: reader.read_u32()?,
-            blocks: reader.read_u32()?,
+            first_ordinal,
+            ordinals,
+            entries,
+            blocks,
         };
         let records = head.first_ordinal.checked_add(head.ordinals)?;
         (head.seq <= SEQ_MAX && records <= RECORDS_MAX).then_some((head, facts))

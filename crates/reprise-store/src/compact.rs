@@ -220,7 +220,7 @@ impl CompactedLog {
             let trailer = self.facts.preamble(TYPE_PAGES, 0, self.directory.seq);
             let sections = (from, &self.source_sections);
             let to = (&*self.file, start);
-            match copied.copy(sections, to, trailer.encode(), is_of_caller)? {
+            match copied.copy(sections, to, trailer, is_of_caller)? {
                 Some(end) => self.end = end,
                 None => copied = Sections::default(),
             }

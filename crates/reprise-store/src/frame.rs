@@ -5,7 +5,7 @@
 //! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. The preamble repeats the
 //! type and has the file id, and it is hashed.
 
-use reprise_types::ByteReader;
+use reprise_types::{ByteReader, encode_row, impl_binary_codec};
 use rvf_types::{SEGMENT_ALIGNMENT, SEGMENT_HEADER_SIZE, SEGMENT_MAGIC_BYTES, SEGMENT_VERSION};
 use rvf_wire::hash::compute_content_hash;
 use rvf_wire::reader::read_segment_header;
@@ -122,38 +122,37 @@ pub(crate) fn padding_size(payload_size: u64) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentPreamble {
     pub(crate) kind: u8,
+    layout: u8,
     pub(crate) dimensions: u16,
     pub(crate) flags: u32,
     pub(crate) seq: u64,
     pub(crate) file_id: u128,
 }
 
+impl_binary_codec! {
+    SegmentPreamble { kind, layout, dimensions, flags, seq, file_id }
+}
+
 impl SegmentPreamble {
-    pub(crate) fn encode(&self) -> [u8; PREAMBLE_SIZE] {
-        let mut bytes = [0; PREAMBLE_SIZE];
-        bytes[0] = self.kind;
-        bytes[1] = LAYOUT;
-        bytes[2..4].copy_from_slice(&self.dimensions.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.flags.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.seq.to_le_bytes());
-        bytes[16..32].copy_from_slice(&self.file_id.to_le_bytes());
-        bytes
+    pub(crate) fn new(kind: u8, dimensions: u16, flags: u32, seq: u64, file_id: u128) -> Self {
+        Self {
+            kind,
+            layout: LAYOUT,
+            dimensions,
+            flags,
+            seq,
+            file_id,
+        }
     }
 
-    /// Decodes a preamble; returns `None` if it has another layout.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = ByteReader::new(bytes);
-        let kind = reader.read_u8()?;
-        if reader.read_u8()? != LAYOUT {
-            return None;
-        }
-        Some(Self {
-            kind,
-            dimensions: reader.read_u16()?,
-            flags: reader.read_u32()?,
-            seq: reader.read_u64()?,
-            file_id: reader.read_u128()?,
-        })
+    pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
+        encode_row(self, out);
+    }
+
+    /// Reads a preamble; returns `None` if it has another layout.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let read: Option<Self> = ByteReader::with_fixed_layout(bytes).read_value();
+        read.filter(|preamble| preamble.layout == LAYOUT)
     }
 }
 
@@ -222,13 +221,10 @@ mod tests {
 
     #[test]
     fn a_preamble_comes_back() {
-        let preamble = SegmentPreamble {
-            kind: TYPE_MANIFEST,
-            dimensions: 384,
-            flags: 1,
-            seq: 2,
-            file_id: 3,
-        };
-        assert_eq!(SegmentPreamble::decode(&preamble.encode()), Some(preamble));
+        let preamble = SegmentPreamble::new(TYPE_MANIFEST, 384, 1, 2, 3);
+        let mut bytes = Vec::new();
+        preamble.append_to(&mut bytes);
+        assert_eq!(bytes.len(), PREAMBLE_SIZE);
+        assert_eq!(SegmentPreamble::read(&bytes), Some(preamble));
     }
 }

@@ -81,11 +81,11 @@ impl Log {
     /// If the disk fails, nothing was appended, reads still work, and the next write first cuts off
     /// the bytes of the failed one.
     pub fn append(&mut self, entries: &[StoreEntry]) -> StoreResult<CommitReceipt> {
-        let staged = self.stage_entries(entries, COMMIT_BYTES_MAX)?;
-        if staged.entry_count < entries.len() {
+        let (encoded, count) = self.encode_entries(entries, COMMIT_BYTES_MAX)?;
+        if count < entries.len() {
             return Err(too_large_error(entries, self.facts.dimensions));
         }
-        self.commit_staged(staged)
+        self.commit_encoded(&encoded)
     }
 
     /// Creates a file at `path`, which must not exist, as a copy-on-write clone of this one;
@@ -103,30 +103,29 @@ impl Log {
     /// caller passes the rest again. A record is not separated from the entries between it and the
     /// next record.
     pub fn append_prefix(&mut self, entries: &[StoreEntry]) -> StoreResult<(CommitReceipt, usize)> {
-        let mut staged = self.stage_entries(entries, PART_BYTES_MAX)?;
-        if let Some(whole) = find_split_before_record(entries, staged.entry_count) {
-            staged = self.stage_entries(&entries[..whole], PART_BYTES_MAX)?;
+        let (mut encoded, mut count) = self.encode_entries(entries, PART_BYTES_MAX)?;
+        if let Some(whole) = find_split_before_record(entries, count) {
+            (encoded, count) = self.encode_entries(&entries[..whole], PART_BYTES_MAX)?;
         }
-        let entry_count = staged.entry_count;
-        Ok((self.commit_staged(staged)?, entry_count))
+        Ok((self.commit_encoded(&encoded)?, count))
     }
 
-    /// Checks and encodes entries up to `bytes_max` bytes or the most entries of one commit.
-    fn stage_entries(
+    /// Checks and encodes the first entries, up to `bytes_max` bytes or the most entries of one
+    /// commit, and returns how many of them that are.
+    fn encode_entries(
         &mut self,
         entries: &[StoreEntry],
         bytes_max: usize,
-    ) -> StoreResult<StagedCommit> {
+    ) -> StoreResult<(Vec<RawEntry>, usize)> {
         self.make_ready()?;
         let mut checks = EntryChecks::new(&self.directory);
-        let mut staged = StagedCommit::default();
+        let (mut encoded, mut bytes, mut count) = (Vec::new(), 0, 0);
         let mut next = self.record_count();
         for (index, entry) in entries.iter().take(COMMIT_ENTRIES_MAX).enumerate() {
             checks.check_next(index, entry)?;
             if let Some(one) = encode_entry(entry, next, self.facts.dimensions) {
                 let separate_vector = encode_separate_vector(entry, next, self.facts.dimensions);
-                let bytes =
-                    staged.bytes + one.size() + separate_vector.as_ref().map_or(0, RawEntry::size);
+                bytes += one.size() + separate_vector.as_ref().map_or(0, RawEntry::size);
                 if bytes > bytes_max && index > 0 {
                     break;
                 }
@@ -134,18 +133,16 @@ impl Log {
                     return Err(too_large_error(&entries[..1], self.facts.dimensions));
                 }
                 next += u32::from(one.has_ordinal());
-                staged.bytes = bytes;
-                staged.encoded.push(one);
-                staged.encoded.extend(separate_vector);
+                encoded.push(one);
+                encoded.extend(separate_vector);
             }
-            staged.entry_count = index + 1;
+            count = index + 1;
         }
-        Ok(staged)
+        Ok((encoded, count))
     }
 
     /// Writes and syncs checked entries, then applies them to the directory.
-    fn commit_staged(&mut self, staged: StagedCommit) -> StoreResult<CommitReceipt> {
-        let encoded = staged.encoded;
+    fn commit_encoded(&mut self, encoded: &[RawEntry]) -> StoreResult<CommitReceipt> {
         let first_ordinal = self.record_count();
         if encoded.is_empty() {
             let seq = self.seq();
@@ -163,7 +160,7 @@ impl Log {
             ..CommitHead::default()
         };
         let built =
-            commit::build_commit(head, &self.facts, self.end, &encoded, &mut self.compressor)
+            commit::build_commit(head, &self.facts, self.end, encoded, &mut self.compressor)
                 .map_err(StoreError::io("compress a commit for", &self.path))?;
         let written = self.file.write_all_at(self.end, &built.bytes);
         let written = written.and_then(|()| self.file.sync());
@@ -313,15 +310,6 @@ impl Log {
             cause,
         }
     }
-}
-
-/// The entries of one commit, checked and encoded.
-#[derive(Default)]
-struct StagedCommit {
-    encoded: Vec<RawEntry>,
-    bytes: usize,
-    /// Count of the caller's entries that are staged.
-    entry_count: usize,
 }
 
 #[cfg(test)]

@@ -65,12 +65,12 @@ impl Manifest {
     /// Decodes the manifest at `offset` from a payload whose hash was verified, with the numbers
     /// of the log; `None` if it names something beyond its own place.
     pub(crate) fn decode(payload: &[u8], offset: u64) -> Option<(Self, LogDirectory)> {
-        let preamble = SegmentPreamble::decode(payload)?;
+        let preamble = SegmentPreamble::read(payload)?;
         if preamble.kind != TYPE_MANIFEST || preamble.seq > SEQ_MAX {
             return None;
         }
         let r = &mut ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
-        r.read_i64()?;
+        let _: i64 = r.read_value()?;
         let directory = LogDirectory {
             seq: preamble.seq,
             manifest: offset,
@@ -102,14 +102,10 @@ pub(crate) fn encode_manifest(
     at: u64,
 ) -> Vec<u8> {
     let out = &mut ByteWriter::default();
-    out.write_raw(&facts.preamble(TYPE_MANIFEST, 0, directory.seq).encode());
-    out.write_raw(&facts.created_ms.to_le_bytes());
-    encode_all!(
-        out,
-        directory.horizon,
-        directory.last_commit,
-        directory.dead_bytes
-    );
+    let preamble = facts.preamble(TYPE_MANIFEST, 0, directory.seq);
+    preamble.append_to(&mut out.bytes);
+    encode_all!(out, facts.created_ms, directory.horizon);
+    encode_all!(out, directory.last_commit, directory.dead_bytes);
     encode_all!(
         out,
         directory.section_bytes,
@@ -140,7 +136,7 @@ pub(crate) fn write_manifest(
             &directory.tombstones,
         ));
     }
-    let trailer = facts.preamble(TYPE_PAGES, 0, directory.seq).encode();
+    let trailer = facts.preamble(TYPE_PAGES, 0, directory.seq);
     let start = sections.write(file, trailer, at, &own)?;
     file.sync()?;
     if !sections.are_whole_before(start) {
@@ -215,7 +211,7 @@ fn read_manifest(
     let payload = read_within(&**file, start, header.payload_size as usize, end)?;
     let payload = payload.filter(|payload| content_hash(payload) == header.hash);
     let own = |payload: &Vec<u8>| {
-        let preamble = SegmentPreamble::decode(payload);
+        let preamble = SegmentPreamble::read(payload);
         preamble.is_some_and(|preamble| preamble.file_id == facts.file_id)
     };
     let decode = |payload: Vec<u8>| Manifest::decode(&payload, offset);

@@ -31,7 +31,8 @@ pub(crate) const FORMAT_VERSION: u16 = 3;
 /// preamble | format version u16 | created i64
 /// ```
 pub(crate) fn encode_new_file(facts: &FileFacts) -> Vec<u8> {
-    let mut payload = facts.preamble(TYPE_FILE, 0, 0).encode().to_vec();
+    let mut payload = Vec::new();
+    facts.preamble(TYPE_FILE, 0, 0).append_to(&mut payload);
     payload.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
     payload.extend_from_slice(&facts.created_ms.to_le_bytes());
     let mut bytes = Vec::new();
@@ -59,7 +60,7 @@ pub(crate) fn read_file_facts(
         if payload.first() == Some(&TYPE_FILE) && payload.get(1).is_some_and(|layout| *layout > 1) {
             return newer_format(path, payload.get(1).copied().map_or(0, u16::from));
         }
-        let preamble = SegmentPreamble::decode(&payload).filter(|p| p.kind == TYPE_FILE);
+        let preamble = SegmentPreamble::read(&payload).filter(|p| p.kind == TYPE_FILE);
         let reader = &mut ByteReader::new(payload.get(PREAMBLE_SIZE..).unwrap_or_default());
         if let (Some(preamble), Some(version)) = (preamble, reader.read_u16()) {
             if version > FORMAT_VERSION {

@@ -246,16 +246,14 @@ fn read_preamble(
     let front = window.peek(start)?;
     let front = front
         .as_ref()
-        .and_then(|bytes| SegmentPreamble::decode(bytes));
+        .and_then(|bytes| SegmentPreamble::read(bytes));
     let front = front.filter(|p| is_own_type(p.kind) && !is_derived(p.kind));
     // A page can begin with any bytes, even with those of a preamble.
     if front.is_some() && !is_derived(header.kind) {
         return Ok(front);
     }
     let back = window.peek(start.saturating_add(header.payload_size - size))?;
-    let back = back
-        .as_ref()
-        .and_then(|bytes| SegmentPreamble::decode(bytes));
+    let back = back.as_ref().and_then(|bytes| SegmentPreamble::read(bytes));
     Ok(back.filter(|p| is_derived(p.kind)).or(front))
 }
 

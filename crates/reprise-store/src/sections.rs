@@ -17,7 +17,7 @@ use reprise_types::{SavedSection, SectionKey, SectionPages, impl_binary_codec};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::disk::DiskFile;
-use crate::frame::{HEADER_SIZE, PREAMBLE_SIZE, TYPE_PAGES, append_segment, segment_size};
+use crate::frame::{HEADER_SIZE, SegmentPreamble, TYPE_PAGES, append_segment, segment_size};
 
 /// Bytes of pages at which a segment is complete.
 const SEGMENT_TARGET_BYTES: usize = 1 << 20;
@@ -219,15 +219,7 @@ fn page_check(key: SectionKey, page: u32, bytes: &[u8]) -> u64 {
 
 /// All sections of a file, by kind and number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Sections(pub(crate) BTreeMap<u64, Section>);
-
-fn map_key((tag, number): SectionKey) -> u64 {
-    u64::from(tag) << 32 | u64::from(number)
-}
-
-fn section_key(key: u64) -> SectionKey {
-    ((key >> 32) as u8, key as u32)
-}
+pub(crate) struct Sections(pub(crate) BTreeMap<SectionKey, Section>);
 
 impl Sections {
     /// Whether each has every page, and there is room before `end` for all of them.
@@ -241,12 +233,12 @@ impl Sections {
     }
 
     pub(crate) fn remove(&mut self, key: SectionKey) {
-        self.0.remove(&map_key(key));
+        self.0.remove(&key);
     }
 
     /// Whether some of the sections have the same pages at the same places.
     pub(crate) fn are_same(&self, other: &Self, compared: impl Fn(SectionKey) -> bool) -> bool {
-        let compared = |(key, _): &(&u64, &Section)| compared(section_key(**key));
+        let compared = |(key, _): &(&SectionKey, &Section)| compared(**key);
         let (own, others) = (
             self.0.iter().filter(compared),
             other.0.iter().filter(compared),
@@ -256,16 +248,16 @@ impl Sections {
 
     /// Keeps some of the sections.
     pub(crate) fn retain(&mut self, keep: impl Fn(SectionKey) -> bool) {
-        self.0.retain(|key, _| keep(section_key(*key)));
+        self.0.retain(|key, _| keep(*key));
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = SectionKey> {
-        self.0.keys().map(|key| section_key(*key))
+        self.0.keys().copied()
     }
 
     /// Returns the byte ranges of a section's pages, each with their checks.
     pub(crate) fn locate(&self, key: SectionKey) -> Vec<Range<u64>> {
-        let section = self.0.get(&map_key(key));
+        let section = self.0.get(&key);
         section.map_or_else(Vec::new, |section| {
             let stored = |extent: &Extent| {
                 let pages = extent.first..extent.end();
@@ -283,7 +275,7 @@ impl Sections {
         file: &Arc<dyn DiskFile>,
         damage: &Arc<AtomicBool>,
     ) -> Option<SavedSection> {
-        let section = self.0.get(&map_key(key))?.clone();
+        let section = self.0.get(&key)?.clone();
         let file = Arc::clone(file);
         Some(SavedSection {
             length: section.length as usize,
@@ -304,18 +296,13 @@ impl Sections {
     pub(crate) fn write(
         &mut self,
         file: &dyn DiskFile,
-        trailer: [u8; PREAMBLE_SIZE],
+        trailer: SegmentPreamble,
         at: u64,
         all: &[SectionPages],
     ) -> io::Result<u64> {
-        let mut writer = PageWriter {
-            file,
-            trailer,
-            at,
-            payload: Vec::new(),
-        };
+        let (mut end, mut payload) = (at, Vec::new());
         for pages in all {
-            let section = self.0.entry(map_key(pages.key)).or_default();
+            let section = self.0.entry(pages.key).or_default();
             let mut old = std::mem::take(section);
             if old.page_bytes != pages.page_bytes as u32 {
                 old = Section::default();
@@ -327,7 +314,7 @@ impl Sections {
                 let page = *page as u32;
                 let check = page_check(pages.key, page, bytes).to_le_bytes();
                 // What was collected just now is not in the file yet.
-                let known = old.find_page(page).filter(|known| *known < writer.at);
+                let known = old.find_page(page).filter(|known| *known < end);
                 if let Some(known) = known.filter(|_| old.page_len(page) == bytes.len()) {
                     // The whole page is compared: damage is written anew.
                     let mut found = vec![0; bytes.len() + CHECK_BYTES];
@@ -336,18 +323,21 @@ impl Sections {
                         continue;
                     }
                 }
-                section.set_page(page, Some(writer.next_offset()));
-                writer.payload.extend_from_slice(bytes);
-                writer.payload.extend_from_slice(&check);
-                if writer.payload.len() >= SEGMENT_TARGET_BYTES {
-                    writer.flush()?;
+                let place = end + HEADER_SIZE + payload.len() as u64;
+                section.set_page(page, Some(place));
+                payload.extend_from_slice(bytes);
+                payload.extend_from_slice(&check);
+                if payload.len() >= SEGMENT_TARGET_BYTES {
+                    end += write_segment(file, trailer, end, &mut payload)?;
                 }
             }
             section.truncate();
             section.join_extents();
         }
-        writer.flush()?;
-        Ok(writer.at)
+        if !payload.is_empty() {
+            end += write_segment(file, trailer, end, &mut payload)?;
+        }
+        Ok(end)
     }
 
     /// Copies the pages of some sections of another file to `at`, and returns the end of what was
@@ -356,12 +346,12 @@ impl Sections {
         &mut self,
         (from, source): (&dyn DiskFile, &Self),
         (file, at): (&dyn DiskFile, u64),
-        trailer: [u8; PREAMBLE_SIZE],
+        trailer: SegmentPreamble,
         keep: impl Fn(SectionKey) -> bool,
     ) -> io::Result<Option<u64>> {
         let mut end = at;
         for (key, section) in &source.0 {
-            let key = section_key(*key);
+            let key = *key;
             if !keep(key) {
                 continue;
             }
@@ -387,32 +377,19 @@ impl Sections {
     }
 }
 
-/// Collects pages to segments.
-struct PageWriter<'a> {
-    file: &'a dyn DiskFile,
-    trailer: [u8; PREAMBLE_SIZE],
+/// Writes collected pages as a segment, and returns its size.
+fn write_segment(
+    file: &dyn DiskFile,
+    trailer: SegmentPreamble,
     at: u64,
-    payload: Vec<u8>,
-}
-
-impl PageWriter<'_> {
-    /// Returns the file offset of the next page.
-    fn next_offset(&self) -> u64 {
-        self.at + HEADER_SIZE + self.payload.len() as u64
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.payload.is_empty() {
-            return Ok(());
-        }
-        self.payload.extend_from_slice(&self.trailer);
-        let mut bytes = Vec::with_capacity(segment_size(self.payload.len() as u64) as usize);
-        append_segment(&mut bytes, self.at, TYPE_PAGES, &self.payload);
-        self.file.write_all_at(self.at, &bytes)?;
-        self.at += bytes.len() as u64;
-        self.payload.clear();
-        Ok(())
-    }
+    payload: &mut Vec<u8>,
+) -> io::Result<u64> {
+    trailer.append_to(payload);
+    let mut bytes = Vec::with_capacity(segment_size(payload.len() as u64) as usize);
+    append_segment(&mut bytes, at, TYPE_PAGES, payload);
+    file.write_all_at(at, &bytes)?;
+    payload.clear();
+    Ok(bytes.len() as u64)
 }
 
 #[cfg(test)]
@@ -438,7 +415,7 @@ mod tests {
         let shared = || (0..60).map(|number| page(number, 64)).collect();
         assert!(!section(6_000, shared()).is_whole_before(1_000));
         let two = section(200, vec![page(0, 0), page(1, 108)]);
-        let all = |count: u64| Sections((0..count).map(|key| (key, two.clone())).collect());
+        let all = |count: u32| Sections((0..count).map(|key| ((16, key), two.clone())).collect());
         assert!(all(1).are_whole_before(216) && !all(2).are_whole_before(300));
     }
 

@@ -164,7 +164,12 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
 
     /// Marks every page as changed.
     pub fn mark_all_edited(&mut self) {
-        self.edited = (0..self.len.div_ceil(PAGE) as u32).collect();
+        self.edited = (0..self.page_count() as u32).collect();
+    }
+
+    /// Returns the number of pages.
+    pub fn page_count(&self) -> usize {
+        self.len.div_ceil(PAGE)
     }
 
     /// Returns the elements of one page; none beyond the last.

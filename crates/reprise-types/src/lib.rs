@@ -101,7 +101,8 @@ pub use run::{
     RecallReceipt, RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
 };
 pub use section::{
-    SavedRun, SavedSection, SavedSections, SectionKey, SectionPages, encode_row, take_pages,
+    SavedSection, SavedSections, SectionKey, SectionPages, collect_unsaved_runs, encode_row,
+    mark_run_saved, open_runs, take_pages,
 };
 pub use spoken::{EventMention, TimeMention, TimeRelation};
 pub use time::{SystemClock, TimestampError, format_minute_utc, parse_timestamp};

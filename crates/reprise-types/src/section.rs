@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bytes::{BinaryCodec, ByteReader, ByteWriter};
 use crate::cow::{CowVec, PageFetcher, PagedBytes, SECTION_PAGE_BYTES};
@@ -86,82 +86,48 @@ impl SectionPages {
     }
 }
 
-/// Bytes that never change, and are saved once as a section with a number of their own.
-#[derive(Debug)]
-pub struct SavedRun {
-    pub bytes: PagedBytes,
-    number: OnceLock<u32>,
-    /// How many of its first pages are saved.
-    saved_pages: AtomicUsize,
+/// Collects pages of runs that are not saved yet, as many as the budget allows. A run is bytes that
+/// never change; its section has its place among the runs as number. `saved` has for each run how
+/// many of its first pages are saved, and nothing for newer ones.
+pub fn collect_unsaved_runs<'r>(
+    kind: u8,
+    runs: impl Iterator<Item = &'r PagedBytes>,
+    saved: &[usize],
+    budget: &mut usize,
+    out: &mut Vec<SectionPages>,
+) {
+    for (number, bytes) in runs.enumerate() {
+        let unsaved = saved.get(number).copied().unwrap_or(0)..bytes.page_count();
+        if !unsaved.is_empty() {
+            let pages = take_pages(unsaved, SECTION_PAGE_BYTES, budget).into_iter();
+            out.push(SectionPages {
+                key: (kind, number as u32),
+                page_bytes: SECTION_PAGE_BYTES,
+                length: bytes.len(),
+                pages: pages
+                    .map(|page| (page, bytes.page(page).to_vec()))
+                    .collect(),
+            });
+        }
+    }
 }
 
-impl SavedRun {
-    /// Wraps bytes that are not saved yet.
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self {
-            bytes: PagedBytes::from_chunk(bytes),
-            number: OnceLock::new(),
-            saved_pages: AtomicUsize::new(0),
-        }
+/// Notes that pages of a run are saved.
+pub fn mark_run_saved(saved: &mut Vec<usize>, pages: &SectionPages) {
+    let number = pages.key.1 as usize;
+    if let Some((last, _)) = pages.pages.last() {
+        saved.resize(saved.len().max(number + 1), 0);
+        saved[number] = last + 1;
     }
+}
 
-    /// Opens the section with this number; `None` if it is no run of bytes, or if no number is left
-    /// for the next one.
-    pub fn open(number: u32, section: &SavedSection) -> Option<Self> {
-        let bytes = section.to_bytes().filter(|_| number < u32::MAX)?;
-        Some(Self {
-            saved_pages: AtomicUsize::new(bytes.len().div_ceil(SECTION_PAGE_BYTES)),
-            bytes,
-            number: OnceLock::from(number),
-        })
-    }
-
-    /// Collects the pages of some runs that are not saved yet, as many as the budget allows. Each
-    /// such run gets a number.
-    pub fn collect_pages_to_save<'r>(
-        tag: u8,
-        runs: impl Iterator<Item = &'r Self> + Clone,
-        budget: &mut usize,
-        out: &mut Vec<SectionPages>,
-    ) {
-        let numbers = runs.clone().filter_map(|run| run.number.get());
-        let mut next = numbers.max().map_or(0, |last| last + 1);
-        for run in runs {
-            let number = *run.number.get_or_init(|| next);
-            next = next.max(number + 1);
-            let pages = run.bytes.len().div_ceil(SECTION_PAGE_BYTES);
-            let unsaved = run.saved_pages.load(Ordering::Relaxed)..pages;
-            if !unsaved.is_empty() {
-                let pages = take_pages(unsaved, SECTION_PAGE_BYTES, budget).into_iter();
-                out.push(SectionPages {
-                    key: (tag, number),
-                    page_bytes: SECTION_PAGE_BYTES,
-                    length: run.bytes.len(),
-                    pages: pages
-                        .map(|page| (page, run.bytes.page(page).to_vec()))
-                        .collect(),
-                });
-            }
-        }
-    }
-
-    /// Notes that pages are saved, if they are of this run.
-    pub fn mark_saved(&self, saved: &SectionPages) {
-        if let Some((last, _)) = saved.pages.last()
-            && self.has_number(saved.key.1)
-        {
-            self.saved_pages.store(last + 1, Ordering::Relaxed);
-        }
-    }
-
-    /// Notes that nothing of it is saved.
-    pub fn mark_unsaved(&self) {
-        self.saved_pages.store(0, Ordering::Relaxed);
-    }
-
-    pub fn has_number(&self, number: u32) -> bool {
-        self.number.get() == Some(&number)
-    }
+/// Opens the runs of a kind, in their order; `None` if one of them is missing or is no run.
+pub fn open_runs(kind: u8, sections: &SavedSections) -> Option<Vec<PagedBytes>> {
+    let runs = sections.range((kind, 0)..=(kind, u32::MAX));
+    let open = |(number, (key, section)): (u32, (&SectionKey, &SavedSection))| {
+        section.to_bytes().filter(|_| key.1 == number)
+    };
+    (0..).zip(runs).map(open).collect()
 }
 
 /// Takes pages until a budget of bytes is used up. What is left of it is 0 where some remain.

@@ -16,7 +16,7 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // A line of progress in place of a crate for it.
     ("crates/reprise", [138, 426, 162]),
     // A prompt that gets no line is not judged a second time.
-    ("crates/reprise-agent", [95, 186, 47]),
+    ("crates/reprise-agent", [95, 185, 47]),
     // Cards of models are read in a file of their own, so that none is in a circle.
     ("crates/reprise-embed", [66, 144, 44]),
     // A project is known by its short name too, a known record gains tags, and a prompt has its
@@ -31,14 +31,15 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-global-cli", [19, 22, 13]),
     ("crates/reprise-hnsw", [9, 29, 7]),
     // Standing rules in the languages that people type; exact terms without their documents.
-    ("crates/reprise-index", [54, 342, 62]),
+    // The lexicon knows which of its segments are saved: they are no type that does.
+    ("crates/reprise-index", [54, 344, 62]),
     // Claims in several wordings, renamed notes, odd rows of sessions, and a turn of a session by
     // one function for hooks and imports.
     // Rules of prompts, questions and orders in four languages, ends of commands by one function,
     // and rules that a later one revokes.
     ("crates/reprise-knowledge", [109, 415, 158]),
     // A rating is no run.
-    ("crates/reprise-learn", [26, 122, 24]),
+    ("crates/reprise-learn", [26, 121, 24]),
     // The preview of a hook in Ask, the journal of changes from anywhere, what is left to do, the
     // reason of each memory that a prompt was given, and beginnings of ids.
     // The project of a lesson, the lesson in place of its prompt, one list of contradictions, and
@@ -63,10 +64,10 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // Places of pages in place of parts; a torn tail is kept aside, and inspect says what it is
     // the beginning of.
     // Nothing forgotten comes back over damage, a forged file is bounded, own pages go in steps.
-    ("crates/reprise-store", [51, 176, 51]),
+    ("crates/reprise-store", [51, 175, 50]),
     // Sections are what log, index and engine exchange; whole and short names of projects;
     // the outcome of a run is told from what a session taught.
-    ("crates/reprise-types", [103, 226, 51]),
+    ("crates/reprise-types", [101, 225, 51]),
     // Imports of files of their own, so that none is in a circle.
     ("crates/reprise-workspace", [65, 266, 76]),
     ("crates/reprise-workspace-cli", [7, 5, 8]),

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use reprise_types::{
-    ByteReader, ExternalId, SavedRun, SavedSections, SectionKey, SectionPages, encode_row,
+    ByteReader, ExternalId, PagedBytes, SavedSections, SectionKey, SectionPages,
+    collect_unsaved_runs, encode_row, mark_run_saved, open_runs,
 };
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -21,7 +22,9 @@ const ROW_BYTES: usize = 20;
 /// inserted since. Cheap to clone once the newest keys are in a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DedupKeys {
-    runs: Vec<Arc<SavedRun>>,
+    runs: Vec<Arc<PagedBytes>>,
+    /// How many of the first pages of each run are saved.
+    saved: Vec<usize>,
     recent: BTreeMap<u128, u32>,
 }
 
@@ -37,13 +40,13 @@ pub(crate) fn hash_external_id(id: &ExternalId) -> u128 {
 impl DedupKeys {
     /// Opens saved keys, which stay in their file until one is looked up; `None` for other bytes.
     pub(crate) fn open(sections: &SavedSections) -> Option<Self> {
-        let sections = sections.range((KEYS, 0)..=(KEYS, u32::MAX));
-        let open = |(key, section): (&SectionKey, _)| SavedRun::open(key.1, section).map(Arc::new);
-        let mut runs: Vec<Arc<SavedRun>> = sections.map(open).collect::<Option<_>>()?;
-        runs.sort_by_key(|run| std::cmp::Reverse(run.bytes.len()));
-        let are_rows = |run: &Arc<SavedRun>| run.bytes.len().is_multiple_of(ROW_BYTES);
-        let recent = BTreeMap::new();
-        runs.iter().all(are_rows).then_some(Self { runs, recent })
+        let runs = open_runs(KEYS, sections)?;
+        let are_rows = |run: &PagedBytes| run.len().is_multiple_of(ROW_BYTES);
+        runs.iter().all(are_rows).then(|| Self {
+            saved: runs.iter().map(PagedBytes::page_count).collect(),
+            runs: runs.into_iter().map(Arc::new).collect(),
+            recent: BTreeMap::new(),
+        })
     }
 
     /// Returns the newest record with this key; of a corrected record, its newest version.
@@ -73,7 +76,8 @@ impl DedupKeys {
             for row in newest {
                 encode_row(&row, &mut bytes);
             }
-            self.runs.push(Arc::new(SavedRun::new(bytes)));
+            self.saved.truncate(self.runs.len());
+            self.runs.push(Arc::new(PagedBytes::from_chunk(bytes)));
         }
         self.clone()
     }
@@ -85,34 +89,34 @@ impl DedupKeys {
         out: &mut Vec<SectionPages>,
     ) {
         self.publish();
-        SavedRun::collect_pages_to_save(KEYS, self.runs(), budget, out);
+        collect_unsaved_runs(KEYS, self.runs(), &self.saved, budget, out);
     }
 
-    pub(crate) fn mark_saved(&self, saved: &SectionPages) {
-        if saved.key.0 == KEYS {
-            self.runs().for_each(|run| run.mark_saved(saved));
+    pub(crate) fn mark_saved(&mut self, pages: &SectionPages) {
+        if pages.key.0 == KEYS {
+            mark_run_saved(&mut self.saved, pages);
         }
     }
 
-    pub(crate) fn mark_unsaved(&self) {
-        self.runs().for_each(SavedRun::mark_unsaved);
+    pub(crate) fn mark_unsaved(&mut self) {
+        self.saved.clear();
     }
 
     /// Whether a section holds some of the keys.
     pub(crate) fn is_in_use(&self, key: SectionKey) -> bool {
-        key.0 == KEYS && self.runs().any(|run| run.has_number(key.1))
+        key.0 == KEYS && (key.1 as usize) < self.runs.len()
     }
 
     /// Reads the keys that are still in the file.
     pub(crate) fn load(&self) {
-        self.runs().for_each(|run| run.bytes.load());
+        self.runs().for_each(PagedBytes::load);
     }
 
     pub(crate) fn is_loaded(&self) -> bool {
-        self.runs().all(|run| run.bytes.is_loaded())
+        self.runs().all(PagedBytes::is_loaded)
     }
 
-    fn runs(&self) -> impl Iterator<Item = &SavedRun> + Clone {
+    fn runs(&self) -> impl Iterator<Item = &PagedBytes> {
         self.runs.iter().map(|run| &**run)
     }
 
@@ -141,22 +145,22 @@ impl DedupKeys {
     }
 }
 
-fn row_count(run: &SavedRun) -> usize {
-    run.bytes.len() / ROW_BYTES
+fn row_count(run: &PagedBytes) -> usize {
+    run.len() / ROW_BYTES
 }
 
 /// Returns a row, from its place; zeros if it is damaged.
-fn row_at(run: &SavedRun, at: usize) -> (u128, u32) {
-    let row = run.bytes.bytes(at * ROW_BYTES..(at + 1) * ROW_BYTES);
+fn row_at(run: &PagedBytes, at: usize) -> (u128, u32) {
+    let row = run.bytes(at * ROW_BYTES..(at + 1) * ROW_BYTES);
     let read = ByteReader::with_fixed_layout(&row).read_value();
     read.unwrap_or_default()
 }
 
-fn rows(run: &SavedRun) -> impl Iterator<Item = (u128, u32)> {
+fn rows(run: &PagedBytes) -> impl Iterator<Item = (u128, u32)> {
     (0..row_count(run)).map(|at| row_at(run, at))
 }
 
-fn find_row(run: &SavedRun, key: u128) -> Option<u32> {
+fn find_row(run: &PagedBytes, key: u128) -> Option<u32> {
     let (mut low, mut high) = (0, row_count(run));
     while low < high {
         let middle = low.midpoint(high);

@@ -63,7 +63,7 @@ proptest! {
     fn what_goes_in_comes_out(plain in plain_strategy(), cut in 0_u32..1_000) {
         let whole = build_segment(0, 1_000, &plain);
         prop_assert_eq!(&read_segment(&whole, &plain), &plain);
-        let reopened = Segment::open(SavedRun::new(whole.run.bytes.bytes(0..whole.size()).to_vec())).unwrap();
+        let reopened = Segment::open(PagedBytes::from_chunk(whole.bytes.bytes(0..whole.size()).to_vec())).unwrap();
         prop_assert_eq!(&read_segment(&reopened, &plain), &plain);
         prop_assert_eq!(whole.find(b"never a term").iter().count(), 0);
         // Seeking single documents, near or far, gives the same postings.
@@ -84,7 +84,7 @@ proptest! {
         // Two merged halves equal one build byte for byte.
         let halves = [Arc::new(build_segment(0, cut, &plain)), Arc::new(build_segment(cut, 1_000, &plain))];
         let merged = merge_segments(&halves, |_| true);
-        prop_assert_eq!(merged.run.bytes.bytes(0..merged.size()), whole.run.bytes.bytes(0..whole.size()));
+        prop_assert_eq!(merged.bytes.bytes(0..merged.size()), whole.bytes.bytes(0..whole.size()));
     }
 
     #[test]
@@ -93,14 +93,14 @@ proptest! {
     ) {
         let mut bytes = {
         let segment = build_segment(0, 1_000, &plain);
-        segment.run.bytes.bytes(0..segment.size()).to_vec()
+        segment.bytes.bytes(0..segment.size()).to_vec()
     };
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
         if cut {
             bytes.truncate(at);
         }
-        if let Some(segment) = Segment::open(SavedRun::new(bytes)) {
+        if let Some(segment) = Segment::open(PagedBytes::from_chunk(bytes)) {
             for term in plain.keys() {
                 let sound = |p: Posting| p.ordinal < segment.end && p.head <= 64 && p.length <= 64;
                 prop_assert!(segment.find(term).iter().all(sound));
@@ -131,7 +131,6 @@ fn a_dropped_document_leaves_no_word_behind() {
     });
     assert!(
         !merged
-            .run
             .bytes
             .bytes(0..merged.size())
             .windows(6)

@@ -95,7 +95,7 @@ impl Log {
     fn try_write_pages(&mut self, pages: &[SectionPages]) -> io::Result<()> {
         let mut sections = self.checkpoint.sections.clone();
         let trailer = self.facts.preamble(TYPE_PAGES, 0, self.directory.seq);
-        let end = sections.write(&*self.file, trailer.encode(), self.end, pages)?;
+        let end = sections.write(&*self.file, trailer, self.end, pages)?;
         if end > self.end {
             self.file.sync()?;
         }

@@ -9,7 +9,7 @@ use crate::block::RawEntry;
 use crate::commit::ReadCommit;
 use crate::disk::RealDisk;
 use crate::entry::{CommitSeq, StoreEntry};
-use crate::log::{Log, StagedCommit};
+use crate::log::Log;
 use crate::options::{OpenOptions, Verify};
 use crate::scan::{ScanItem, SegmentScanner};
 
@@ -52,12 +52,7 @@ fn a_later_kind_survives_everything() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(&folder, Verify::Tail);
     for number in 0..3u8 {
-        let encoded = vec![later(number)];
-        let staged = StagedCommit {
-            encoded,
-            ..StagedCommit::default()
-        };
-        log.commit_staged(staged).unwrap();
+        log.commit_encoded(&[later(number)]).unwrap();
         let at = DateTime::UNIX_EPOCH;
         let known = StoreEntry::Learning(Box::new(LearningEvent::Reset { at }));
         log.append(&[known]).unwrap();
