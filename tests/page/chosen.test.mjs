@@ -131,8 +131,11 @@ test("prompts are those of a day and of a project", async () => {
   assert.deepEqual(await shown("day=yesterday&project=shop"), ["rename the ledger module"]);
   assert.deepEqual((await shown("day=yesterday")).sort(), ["rename the ledger module", "why did the backup fail"]);
   assert.match(await tab.locator("[data-counts]").innerText(), /^2 prompts: 0 received memories, 0 helped, 0 failed anyway/);
+  await sent("two", "infra", "restore the vault of last week", 3);
+  await tab.reload();
+  assert.match(await body(tab), /infra\s+codex · 1 of 2 prompts/, "a session has prompts of another day");
   assert.deepEqual(await shown(`day=${at(9).slice(0, 10)}`), ["which migrations are pending"]);
-  assert.deepEqual(await shown("project=infra"), ["why did the backup fail"]);
+  assert.deepEqual(await shown("project=infra"), ["why did the backup fail", "restore the vault of last week"]);
   assert.deepEqual(await shown("show=week&project=shop"), ["which tests are flaky", "rename the ledger module"]);
   assert.deepEqual(await violations(tab), []);
   await tab.goto(`${tab.origin}/`);

@@ -65,6 +65,8 @@ test("Home: the week, and what is to decide", async () => {
   assert.equal(of("received"), String(all.filter((one) => given(one).length).length));
   assert.equal(of("helped"), String(all.filter((one) => helped(one)).length));
   assert.equal(of("failed anyway"), String(all.filter((one) => used(one).length && one.outcome.quality < 0.5).length));
+  const bars = (await tab.locator("[data-strip] svg.trend").getAttribute("aria-label")).match(/\d+/g).slice(1).map(Number);
+  assert.equal(bars.reduce((sum, one) => sum + one, 0), all.length, "the bars are all prompts of the week");
   const sessions = new Set(all.filter((one) => one.given || one.unanswered).map((one) => one.session));
   const tokens = all.reduce((sum, one) => sum + one.tokens + (one.opening_tokens ?? 0), 0);
   assert.equal(of("tokens"), tokens.toLocaleString("en-US"));

@@ -125,7 +125,7 @@ async fn render_strip(
         section class="strip" data-strip data-live="strip" aria-label="The last 7 days, and now" {
             div class="strip-part" {
                 span class="strip-name" { "Last 7 days:" }
-                @let trend = week.count_by_day(&calendar);
+                @let trend = week.count_by_day(now);
                 @if trend.iter().any(|count| *count > 0) {
                     (chart::render_trend(&describe_trend(&trend), &trend))
                 }
@@ -138,7 +138,7 @@ async fn render_strip(
                         b { (count) }
                         span { (if is_one { "prompt" } else { name }) }
                     }
-                    @let yesterday = trend[trend.len() - 2];
+                    @let yesterday = week.count_yesterday(&calendar);
                     @if *group == PromptGroup::All && yesterday > 0 {
                         a href="/prompts?day=yesterday" {
                             b { (text::format_count(yesterday as u64)) } span { "yesterday" }
@@ -171,10 +171,13 @@ async fn render_strip(
     })
 }
 
-/// Says how many prompts there were on each of the last days, today last.
+/// Says how many prompts there were in each of the last times 24 hours, the latest last.
 fn describe_trend(counts: &[usize]) -> String {
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
-    format!("Prompts a day, today last: {}", counts.join(", "))
+    format!(
+        "Prompts in each 24 hours, the latest last: {}",
+        counts.join(", ")
+    )
 }
 
 /// Counts the lessons and decisions of the last seven days.

@@ -127,6 +127,9 @@ fn is_same(program: &AgentProgram, name: &str) -> bool {
 
 /// Says whether the settings of an agent on this machine have our hooks.
 fn describe_hooks(agent: &AgentRow, programs: &[AgentProgram]) -> &'static str {
+    if agent.name == UNNAMED {
+        return "not known";
+    }
     match programs
         .iter()
         .find(|program| is_same(program, &agent.name))

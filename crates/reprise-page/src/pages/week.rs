@@ -501,15 +501,25 @@ impl Week {
         Self { prompts, is_cut }
     }
 
-    /// Counts the prompts of each of the last days, today last.
-    pub(super) fn count_by_day(&self, calendar: &Calendar) -> Vec<usize> {
-        let days = (0..DAYS).rev();
-        let days = days.map(|back| calendar.today() - TimeDelta::days(back));
-        days.map(|day| {
-            let prompts = self.prompts.iter();
-            prompts.filter(|one| calendar.day_of(one.at) == day).count()
-        })
-        .collect()
+    /// Counts the prompts of each of the last seven times 24 hours, the latest last: together they
+    /// are all prompts of the week.
+    pub(super) fn count_by_day(&self, now: DateTime<Utc>) -> Vec<usize> {
+        let mut counts = vec![0; usize::try_from(DAYS).unwrap_or(1)];
+        for prompt in &self.prompts {
+            let back = usize::try_from((now - prompt.at).num_days()).unwrap_or_default();
+            let last = counts.len() - 1;
+            counts[last.saturating_sub(back)] += 1;
+        }
+        counts
+    }
+
+    /// Counts the prompts of yesterday.
+    pub(super) fn count_yesterday(&self, calendar: &Calendar) -> usize {
+        let yesterday = calendar.today() - TimeDelta::days(1);
+        let prompts = self.prompts.iter();
+        prompts
+            .filter(|one| calendar.day_of(one.at) == yesterday)
+            .count()
     }
 
     /// Formats the number of prompts in a group, with a plus if there are more.

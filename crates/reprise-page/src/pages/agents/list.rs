@@ -16,6 +16,9 @@ use crate::prelude::*;
 /// Prompts of a page, and most that are read to fill one with those of a project.
 const LIMIT: usize = 40;
 const READ_MAX: usize = 1_000;
+/// Most sessions whose prompts are counted, and most prompts of each.
+const SESSIONS_COUNTED: usize = 60;
+const PROMPTS_COUNTED: usize = 200;
 /// The filters of the list: the name in an address, and the label.
 const FILTERS: [(&str, &str); 2] = [("day", "Day"), ("project", "Project")];
 /// Days that are a click away.
@@ -90,13 +93,13 @@ async fn load_page(visit: &PageRequest, pairs: &QueryPairs) -> PageResult<Listed
 pub(super) async fn show(visit: &PageRequest, pairs: &QueryPairs) -> PageResult<Markup> {
     let group = pairs.get("show").and_then(PromptGroup::from_name);
     let mut listed = load(visit, pairs, group).await?;
-    let totals = count_by_session(&listed.prompts);
     let project = pairs.get("project");
     listed.prompts.retain(|one| is_of_project(one, project));
     let counts = listed.is_whole.then(|| describe_counts(&listed.prompts));
     listed
         .prompts
         .retain(|one| group.is_none_or(|group| group.contains(one)));
+    let totals = load_session_counts(visit, &listed.prompts).await?;
     let calendar = visit.page.calendar();
     let unused = find_unused(visit, &listed.prompts).await?;
     let choices = load_choices(visit, std::iter::empty()).await?;
@@ -224,17 +227,30 @@ fn group_prompts<'a>(prompts: &'a [Prompt], calendar: &Calendar) -> Vec<SessionD
     groups
 }
 
-/// Counts the prompts of each session.
-fn count_by_session(prompts: &[Prompt]) -> HashMap<String, usize> {
+/// Counts all prompts of the sessions of some prompts, of other days and pages, too.
+async fn load_session_counts(
+    visit: &PageRequest,
+    prompts: &[Prompt],
+) -> PageResult<HashMap<String, usize>> {
     let mut counts = HashMap::new();
     for prompt in prompts {
-        *counts.entry(prompt.session.clone()).or_default() += 1;
+        if counts.len() >= SESSIONS_COUNTED || counts.contains_key(&prompt.session) {
+            continue;
+        }
+        let arguments = PromptsArguments {
+            session: Some(prompt.session.clone()),
+            limit: Some(PROMPTS_COUNTED),
+            cursor: None,
+        };
+        let found = visit.run_optional::<Prompts>(arguments).await?;
+        let count = found.map_or(0, |found| found.prompts.len());
+        counts.insert(prompt.session.clone(), count);
     }
-    counts
+    Ok(counts)
 }
 
 /// Renders prompts below a heading for each day and each session, of which `totals` has the number
-/// of its prompts before any were filtered out.
+/// of all its prompts.
 fn render_prompt_list(
     prompts: &[Prompt],
     totals: &HashMap<String, usize>,
