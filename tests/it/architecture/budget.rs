@@ -44,11 +44,13 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // reason of each memory that a prompt was given, and beginnings of ids.
     // The project of a lesson, the lesson in place of its prompt, one list of contradictions, and
     // "both stay" that is taken back.
-    ("crates/reprise-operations", [236, 405, 150]),
+    // A person decides about any two memories.
+    ("crates/reprise-operations", [236, 406, 151]),
     // Contradictions of several memories as one question, a look before a restore, the bar of
     // phones, changes from anywhere; tokens by day, ratings, reasons, a question before erasing;
     // settings that are changed in place, lists to choose filters from, lines of changes, axes.
-    ("crates/reprise-page", [65, 312, 111]),
+    // Prompts of a day and of a project, two chosen memories next to each other, every pause.
+    ("crates/reprise-page", [65, 319, 114]),
     // As in reprise-global; drafts and rows of things have files below those that use them.
     ("crates/reprise-postgres", [25, 154, 50]),
     // Ask shows the judgement that a prompt is given; what a prompt is for, and what came of it.
