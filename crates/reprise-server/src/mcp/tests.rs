@@ -436,9 +436,7 @@ async fn a_recall_says_in_its_text_what_it_is_called_and_why_each_is_there() {
         "{text}"
     );
     assert!(
-        lines[0].starts_with(&format!(
-            "{BY_WORDS} Weak matches: check before you rely on one"
-        )),
+        lines[0].starts_with(&format!("{BY_WORDS} Weak matches: check")),
         "{text}"
     );
     let reason = found["results"][0]["reason"].as_str().unwrap();
