@@ -69,14 +69,15 @@ fn a_small_address_space_ends_in_a_sentence_and_never_in_an_abort() {
     for megabytes in (40..=400).step_by(20) {
         let limit = format!("-v {}", megabytes * 1024);
         let ended = run_limited(&home, &limit, &["recall", "gate"]);
-        assert_lacks!(ended.stderr, "allocation", "panicked");
+        assert_lacks!(ended.stderr, "panicked");
         match ended.code {
             Some(0) => done += 1,
             Some(2) => {
                 assert_contains!(ended.stderr, "`ulimit -v`");
                 refused += 1;
             }
-            // The program itself is larger, so that the system ends it before it begins.
+            // The program itself is larger: the system, or an allocation before `main`, ends it
+            // before it begins.
             code => assert_eq!((code, refused + done), (None, 0), "at {megabytes} MB"),
         }
     }
