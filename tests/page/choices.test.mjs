@@ -99,6 +99,8 @@ test("what one corrected can be undone after one signed out", async () => {
 
 test("each session of prompts has a heading, which says what a filter left out", async () => {
   await house.ingest("eve", [line("w", "Websockets break behind the proxy unless it speaks HTTP/1.1: upgrades are dropped", { tags: ["project:shop"] })]);
+  // The first question opens the memory, for which a hook does not wait.
+  await house.reprise("recall", "websockets", "--user", "eve");
   const ask = (session, text) => house.hook("eve", { session, project: "shop", agent: "codex", event: "user-prompt", text });
   await ask("one", "why do websockets break behind the proxy");
   await ask("one", "thanks, please write the changelog entry for that");
