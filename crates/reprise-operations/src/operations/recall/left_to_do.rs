@@ -41,16 +41,25 @@ impl Memory {
         let calendar = self.calendar();
         let found = self.run_on_snapshot(move |memory| {
             let projects = match plain.project {
-                Some(project) => vec![project],
+                Some(project) => AskedProjects {
+                    names: vec![project],
+                    are_named: true,
+                },
                 None => find_projects(memory, &asked, &calendar),
             };
             let is_asked = |part: &WorkPart| part.is_open || asked.work == AskedWork::LeftOff;
-            let work = projects
-                .iter()
-                .flat_map(|project| list_work(memory, project, &calendar))
-                .filter(|part| is_asked(part));
-            let found = work.filter_map(|part| Some((memory.get(part.id)?.ok()?, part)));
-            found.collect::<Vec<_>>()
+            let list_asked = |project: &String| {
+                let work = list_work(memory, project, &calendar).into_iter();
+                let work = work.filter(|part| is_asked(part));
+                let found = work.filter_map(|part| Some((memory.get(part.id)?.ok()?, part)));
+                found.collect::<Vec<_>>()
+            };
+            let mut each = projects.names.iter().map(list_asked);
+            if projects.are_named {
+                return each.flatten().collect();
+            }
+            // In the one that was worked on last there may be nothing left to do.
+            each.find(|work| !work.is_empty()).unwrap_or_default()
         });
         let mut first: Vec<RetrievedMemory> = Vec::new();
         for (record, part) in found.await? {
@@ -105,8 +114,15 @@ fn to_certain_result(
     result
 }
 
-/// Finds the projects that a question names, or else the one that was worked on last.
-fn find_projects(memory: &Snapshot, asked: &WorkQuestion, calendar: &Calendar) -> Vec<String> {
+/// Projects that a question asks about.
+struct AskedProjects {
+    names: Vec<String>,
+    /// Whether the question names them; else the one that was worked on last is the first.
+    are_named: bool,
+}
+
+/// Finds the projects that a question names, or else those that were worked on last.
+fn find_projects(memory: &Snapshot, asked: &WorkQuestion, calendar: &Calendar) -> AskedProjects {
     let page = memory.list(&ListRequest {
         filter: MemoryFilter {
             until: Some(calendar.now),
@@ -130,10 +146,16 @@ fn find_projects(memory: &Snapshot, asked: &WorkQuestion, calendar: &Calendar) -
     };
     let named: Vec<String> = projects.iter().filter(is_named).cloned().collect();
     if named.is_empty() {
-        projects.truncate(usize::from(!asked.needs_project));
-        return projects;
+        projects.truncate(PROJECTS_MAX * usize::from(!asked.needs_project));
+        return AskedProjects {
+            names: projects,
+            are_named: false,
+        };
     }
-    named.into_iter().take(PROJECTS_MAX).collect()
+    AskedProjects {
+        names: named.into_iter().take(PROJECTS_MAX).collect(),
+        are_named: true,
+    }
 }
 
 /// Whether a question, its words between blanks, says a project's name, as it is written or with

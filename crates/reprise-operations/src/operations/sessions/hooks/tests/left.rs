@@ -152,6 +152,36 @@ async fn who_asks_what_is_left_to_do_is_told_it_first() {
 }
 
 #[tokio::test]
+async fn what_is_left_elsewhere_is_told_where_the_last_project_left_nothing() {
+    let ada = Ada::new().await;
+    let memory = ada.memory();
+    let left = "The footer of the mail is still missing in two templates.";
+    memory
+        .handle_hook(HookEvent::Stop, report("before", left))
+        .await
+        .unwrap();
+    let later = HookReport {
+        project: "bakery".to_owned(),
+        ..report(
+            "later",
+            "I moved the ovens of the bakery to their own table.",
+        )
+    };
+    memory.handle_hook(HookEvent::Stop, later).await.unwrap();
+    let ask = async |query: &str| {
+        let asked = RecallArguments {
+            query: query.to_owned(),
+            ..RecallArguments::default()
+        };
+        let answer = recall_answer(&memory, &asked).await.unwrap();
+        answer.results.first().map(|hit| hit.text.clone())
+    };
+    assert_eq!(ask("what is left to do here").await.as_deref(), Some(left));
+    let named = ask("what is left to do in bakery").await;
+    assert!(named.is_none_or(|text| text != left));
+}
+
+#[tokio::test]
 async fn what_is_left_is_told_first_whatever_the_limit() {
     let ada = Ada::new().await;
     let memory = ada.memory();
