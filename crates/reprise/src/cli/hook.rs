@@ -160,7 +160,7 @@ pub(super) fn print_status_line(context: &Context, whose: &WhoseArguments) -> Ex
     let line = runtime::build_single_threaded().ok().and_then(|runtime| {
         let asked = fetch_status_line(context, whose);
         let asked = runtime.block_on(async { tokio::time::timeout(STATUS_LINE, asked).await });
-        asked.ok()?
+        asked.unwrap_or_else(|_| Some("memory: busy".to_owned()))
     });
     let mut line =
         line.unwrap_or_else(|| "memory: the daemon starts at the next prompt".to_owned());

@@ -4,6 +4,7 @@
 use std::io::BufWriter;
 
 use chrono::NaiveDate;
+use reprise_knowledge::LessonDetails;
 use reprise_operations::operations::records::list::List;
 use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
 use reprise_types::{Calendar, RecordByline};
@@ -96,11 +97,16 @@ fn print_record(
         writeln!(out, "{before}{heading}")?;
         *day = Some(its_day);
     }
+    // Where a lesson applies is told apart from what it says.
+    let text = match part("type") {
+        "lesson" | "decision" => LessonDetails::without_added_lines(part("text")),
+        _ => part("text").to_owned(),
+    };
     writeln!(
         out,
         "  {}  {}",
         calendar.format_time_of_day(at),
-        terminal::one_line(part("text"), page.columns_left(INDENT, COLUMNS))
+        terminal::one_line(&text, page.columns_left(INDENT, COLUMNS))
     )?;
     let tags = record["tags"].as_array().into_iter().flatten();
     let tags = tags.filter_map(Value::as_str);

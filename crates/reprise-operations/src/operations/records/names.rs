@@ -3,6 +3,8 @@
 
 use std::cmp::Reverse;
 
+use reprise_knowledge::LessonDetails;
+
 use crate::prelude::*;
 use crate::wire::external_id_of;
 
@@ -176,7 +178,11 @@ impl RecordNames<'_> {
     }
 
     pub(crate) fn readable_text(&self, record: &MemoryRecord) -> String {
-        hide_sensitive(self.for_agent, record, one_line_beginning(&record.text))
+        // Where a lesson applies is told apart from what it says.
+        let told =
+            LessonDetails::of(record).map(|_| LessonDetails::without_added_lines(&record.text));
+        let text = told.as_deref().unwrap_or(&record.text);
+        hide_sensitive(self.for_agent, record, one_line_beginning(text))
     }
 }
 
