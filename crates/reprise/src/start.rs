@@ -35,6 +35,14 @@ pub fn main() -> ExitCode {
     if matches.is_err() && typed(command.clone()).is_some_and(|name| is_moment(&name)) {
         env::restart_without_wrong_variables();
     }
+    let empty = matches
+        .as_ref()
+        .ok()
+        .and_then(|matches| refusal::explain_empty_option(matches, &command));
+    if let Some(refused) = empty {
+        printer::print_failure(&refused);
+        return Exit::Failed.into();
+    }
     let parsed = matches.and_then(|matches| args::Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
@@ -50,10 +58,17 @@ pub fn main() -> ExitCode {
             return Exit::Failed.into();
         }
     }
+    // Who calls an operation by its name typed it.
+    let is_call = matches!(arguments.command, args::Command::Call(_));
     let exit = cli::run(arguments).unwrap_or_else(|(exit, error)| {
         if is_hook || terminal::is_broken_pipe(&error) {
             return Exit::Success;
         }
+        let error = if is_call {
+            error
+        } else {
+            refusal::without_operation_name(error)
+        };
         printer::print_failure(&error);
         exit
     });
@@ -149,7 +164,7 @@ const OTHER_WORDS: [(&str, &[&str]); 28] = [
     ("reprise show ID", &["history", "versions"]),
     ("reprise list", &["ls", "log", "sessions"]),
     ("reprise setup", &["init", "install", "login", "signup"]),
-    ("reprise serve status", &["status"]),
+    ("reprise stats` or `reprise serve status", &["status"]),
     ("reprise serve stop", &["stop"]),
     ("reprise serve", &["start", "daemon", "server"]),
     ("reprise serve token", &["token", "tokens"]),

@@ -2,9 +2,11 @@
 //! which word, and what to type. The parser's own messages have several lines and name no command.
 
 use std::error::Error as _;
+use std::ffi::OsStr;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
 use reprise_operations::find_meant_name;
 
 use super::explain_unknown_command;
@@ -14,6 +16,51 @@ use crate::cli;
 const TEXT_COMMANDS: [&str; 3] = ["recall", "learn", "edit"];
 /// Commands that take a project as an option, and that people type as a word.
 const PROJECT_COMMANDS: [&str; 2] = ["pause", "resume"];
+
+/// Commands that take an empty value: it empties what a memory has, or a program wrote it.
+const EMPTY_COMMANDS: [&str; 3] = ["edit", "hook", "statusline"];
+
+/// Returns the sentence about an option with an empty value, which would choose all or none; `None`
+/// if there is no such option.
+pub(crate) fn explain_empty_option(
+    matches: &ArgMatches,
+    command: &Command,
+) -> Option<anyhow::Error> {
+    let empty = command.get_arguments().find_map(|argument| {
+        let (id, long) = (argument.get_id().as_str(), argument.get_long()?);
+        let is_typed = matches.try_contains_id(id).is_ok()
+            && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let mut values = matches
+            .try_get_raw(id)
+            .ok()
+            .flatten()
+            .filter(|_| is_typed)?;
+        let is_blank = |value: &OsStr| value.to_str().is_some_and(|text| text.trim().is_empty());
+        values.any(is_blank).then_some(long)
+    });
+    if let Some(long) = empty {
+        return Some(anyhow::anyhow!(
+            "`--{long}` is empty; give it a value, or leave it out"
+        ));
+    }
+    let (name, below) = matches.subcommand()?;
+    let command = command.find_subcommand(name)?;
+    if EMPTY_COMMANDS.contains(&name) {
+        return None;
+    }
+    explain_empty_option(below, command)
+}
+
+/// Returns an error without the name of the operation whose arguments it refuses: the person typed
+/// a command, which may have another name.
+pub(crate) fn without_operation_name(error: anyhow::Error) -> anyhow::Error {
+    let said = error.to_string();
+    let rest = said.strip_prefix("wrong arguments for `");
+    match rest.and_then(|rest| rest.split_once("`: ")) {
+        Some((_, said)) => anyhow::anyhow!("{said}"),
+        None => error,
+    }
+}
 
 /// Returns the sentence about an error of the parser, which refused the words of this process.
 pub(crate) fn explain(error: &clap::Error, mut tree: Command) -> anyhow::Error {

@@ -157,3 +157,49 @@ fn a_refusal_names_the_command_the_word_and_what_to_type() {
         assert!(said.contains(expected), "{words:?}: {said}");
     }
 }
+
+/// Lists the options of a command that take a value, with a value that each may have.
+fn list_value_options(command: &Command) -> Vec<String> {
+    let takes = |one: &&Arg| one.get_action().takes_values() && !one.is_positional();
+    let options = command.get_arguments().filter(takes);
+    options
+        .filter_map(|one| one.get_long())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn an_option_with_an_empty_value_is_refused_wherever_the_parser_takes_it() {
+    let mut tree = build_command();
+    tree.build();
+    let mut commands = Vec::new();
+    list_commands(&tree, &[], &mut commands);
+    let (mut refused, mut taken) = (0, Vec::new());
+    for (path, command) in &commands {
+        for long in list_value_options(command) {
+            for value in ["", " "] {
+                let option = format!("--{long}={value}");
+                let line = std::iter::once("reprise".to_owned()).chain(path.clone());
+                let tree = tree.clone();
+                let built = std::cell::RefCell::new(tree);
+                let matches = built
+                    .borrow_mut()
+                    .try_get_matches_from_mut(line.chain([option.clone()]));
+                let Ok(matches) = matches else {
+                    refused += 1;
+                    continue;
+                };
+                match explain_empty_option(&matches, &built.borrow()) {
+                    Some(said) => {
+                        assert!(said.to_string().contains(&format!("--{long}")), "{said}");
+                        refused += 1;
+                    }
+                    None => taken.push(format!("{} {option}", path.join(" "))),
+                }
+            }
+        }
+    }
+    taken.retain(|line| !EMPTY_COMMANDS.iter().any(|name| line.starts_with(name)));
+    assert!(refused > 400, "{refused}");
+    assert!(taken.is_empty(), "{taken:#?}");
+}
