@@ -59,7 +59,7 @@ test("a pause from anywhere is on Agents and on Projects, and ends there", async
   for (const room of ["/agents", "/projects"]) {
     await tab.goto(tab.origin + room);
     const shown = await tab.locator(".pauses").innerText();
-    assert.match(shown, /All memory is off until [\s\S]*whatever is chosen below/, room);
+    assert.match(shown, /All memory is paused until [\s\S]*whatever is chosen below/, room);
     assert.match(shown, /Memory for cursor in shop is read only: agents get memories, and nothing new is stored/, room);
     assert.deepEqual(await violations(tab), []);
   }

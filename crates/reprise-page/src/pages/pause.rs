@@ -130,14 +130,18 @@ fn describe_rule(rule: &PauseRule, calendar: &Calendar) -> String {
             format!(" until {}", calendar.format_to_minute(until))
         }
     });
+    let is_whole = rule.project.is_none() && rule.agent.is_none();
     let (state, meaning) = match rule.mode {
         PauseMode::ReadOnly => (
             "read only",
             "agents get memories, and nothing new is stored",
         ),
-        PauseMode::Off => ("off", "agents get nothing, and nothing is stored"),
+        PauseMode::Off => (
+            if is_whole { "paused" } else { "off" },
+            "agents get nothing, and nothing is stored",
+        ),
     };
-    let before = if rule.project.is_none() && rule.agent.is_none() {
+    let before = if is_whole {
         ", whatever is chosen below"
     } else {
         ""

@@ -92,9 +92,20 @@ fn find_moved_words([one, other]: [&str; 2]) -> [Vec<bool>; 2] {
     moved
 }
 
+/// Whether more than half of some words differ, where there are more than a few.
+fn is_mostly(words: &[bool]) -> bool {
+    const FEW: usize = 8;
+    let count = words.iter().filter(|is_own| **is_own).count();
+    words.len() > FEW && 2 * count > words.len()
+}
+
 /// Finds which words of each text to mark.
 fn find_marked_words(texts: &[&str]) -> Vec<Vec<bool>> {
     let own = find_own_words(texts);
+    // Of texts about different things all words differ, and a mark at each says nothing.
+    if own.iter().all(|words| is_mostly(words)) {
+        return own.iter().map(|words| vec![false; words.len()]).collect();
+    }
     let is_any = own.iter().flatten().any(|is_own| *is_own);
     match texts {
         [one, other] if !is_any => find_moved_words([one, other]).into(),
@@ -172,6 +183,11 @@ mod tests {
             "Never deploy on Fridays: not allowed",
         ];
         assert_eq!(list_marked_words(&denied), [vec![], vec!["Never", "not"]]);
+        let unrelated = [
+            "Reconnect with jitter between one and five seconds, no exponential back-off",
+            "Order links carry a token, which ends after one day at midnight sharp",
+        ];
+        assert!(list_marked_words(&unrelated).iter().all(Vec::is_empty));
     }
 
     #[test]
