@@ -19,10 +19,10 @@ use reprise_types::limits::LIST_ITEMS_MAX;
 pub(crate) use kinds::{
     ActorName, ArgumentKind, DescribedArguments, DescribedElsewhere, FixedWord, FreeObject,
     HumanName, ItemCount, LimitCount, LineText, LongText, NameText, OtherType, QuestionText,
-    RecordKey, RecordKeys, RedactedLater, SessionName, StoredSession, TimeText, TreePath,
-    TypeCheck, arguments, require_arguments,
+    RecordKey, RecordKeys, RedactedLater, SelectorKey, SelectorName, SelectorNames, SessionName,
+    StoredSession, TimeText, TreePath, TypeCheck, arguments, require_arguments,
 };
-pub(crate) use patterns::{AGENTS_BRANCH, NON_BLANK_PATTERN, instant_pattern};
+pub(crate) use patterns::{AGENTS_BRANCH, NON_BLANK_PATTERN, SELECTOR_PATTERN, instant_pattern};
 pub use room::Room;
 use room::{FREE_BYTES_MAX, FREE_VALUE_BYTES};
 pub(crate) use room::{names_type, resolve_reference};
@@ -193,6 +193,17 @@ impl Bounds {
             |what: &str, count: usize, word: &str| check_count(name, what, count, &schema[word]);
         match value {
             Value::String(text) => {
+                let chooses = [
+                    SELECTOR_PATTERN,
+                    AGENTS_BRANCH,
+                    patterns::ACTOR,
+                    patterns::HUMAN,
+                ]
+                .iter()
+                .any(|pattern| schema["pattern"] == *pattern);
+                if chooses && text.trim().is_empty() {
+                    return Err(format!("`{name}` is empty; name one, or leave it out"));
+                }
                 let is_blank = schema["pattern"] == NON_BLANK_PATTERN && text.trim().is_empty();
                 let needs_one = schema["minLength"].as_u64().is_some_and(|least| least > 0);
                 if is_blank || needs_one && text.is_empty() {

@@ -30,8 +30,8 @@ pub(crate) use tracing::Instrument;
 
 pub(crate) use crate::bounds::{
     Bounds, DescribedElsewhere, FixedWord, FreeObject, ItemCount, LimitCount, LineText, LongText,
-    NameText, QuestionText, RecordKey, RecordKeys, RedactedLater, SessionName, StoredSession,
-    TimeText, arguments,
+    NameText, QuestionText, RecordKey, RecordKeys, RedactedLater, SelectorKey, SelectorName,
+    SelectorNames, SessionName, StoredSession, TimeText, arguments,
 };
 pub(crate) use crate::catalogue::{Effect, Method, Operation, Profile, Spec, operation};
 pub(crate) use crate::memories::{Memories, Memory, note_records_in_span, operation_span};

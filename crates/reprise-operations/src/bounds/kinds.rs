@@ -5,8 +5,8 @@
 //! which [`Bounds`](super::Bounds) enforces.
 
 use super::{
-    COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, TEXT_CHARS_MAX, WHOLE_SESSION, list_parts,
-    names_type,
+    COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, SELECTOR_PATTERN, TEXT_CHARS_MAX, WHOLE_SESSION,
+    list_parts, names_type,
 };
 use super::{patterns, secrets};
 use crate::prelude::*;
@@ -142,6 +142,11 @@ text_kinds! {
     LineText: LINE_CHARS_MAX, None, None;
     /// What something is called: a tag, a project, an author, a relation.
     NameText: IDENTIFIER_BYTES_MAX, None, None;
+    /// By what records are chosen: a tag, a project, an author, an agent. An empty one would choose
+    /// none, or all.
+    SelectorName: IDENTIFIER_BYTES_MAX, Some(|| SELECTOR_PATTERN.to_owned()), None;
+    /// Several of them, with commas.
+    SelectorNames: LINE_CHARS_MAX, Some(|| SELECTOR_PATTERN.to_owned()), None;
     /// What records are grouped by. One that has a secret stays equal to itself and unlike others,
     /// whether it is kept or looked for.
     SessionName: IDENTIFIER_BYTES_MAX, None, Some(secrets::NAME);
@@ -163,6 +168,7 @@ pub(crate) enum StoredSession {}
 
 impl<T: PlainType<Content = TextContent>> ArgumentKind<T> for StoredSession {
     fn describe(schema: &mut Schema) {
+        <SelectorName as ArgumentKind<T>>::describe(schema);
         <SessionName as ArgumentKind<T>>::describe(schema);
         schema.insert(WHOLE_SESSION.to_owned(), json!(true));
     }
@@ -187,6 +193,16 @@ impl<T> ArgumentKind<T> for RecordKey {
             secrets: Some(secrets::STAY),
         };
         rule.describe(schema.ensure_object());
+    }
+}
+
+/// A key by which several records are chosen: an empty one is refused.
+pub(crate) enum SelectorKey {}
+
+impl<T> ArgumentKind<T> for SelectorKey {
+    fn describe(schema: &mut Schema) {
+        schema.insert("pattern".to_owned(), json!(SELECTOR_PATTERN));
+        <RecordKey as ArgumentKind<T>>::describe(schema);
     }
 }
 

@@ -1,9 +1,12 @@
 //! Forms of arguments as regular expressions: what callers are told, none of it enforced here but
 //! that a text is not blank.
 
-/// The pattern of a text that is not blank: the one pattern that is held here, for no reader says
-/// more of it.
+/// The pattern of a text that is not blank: with the next one the only pattern that is held here,
+/// for no reader says more of it.
 pub(crate) const NON_BLANK_PATTERN: &str = r"\S";
+
+/// The pattern of a text by which records are chosen, which is not blank either.
+pub(crate) const SELECTOR_PATTERN: &str = r"\S+";
 
 /// Who acts in a governed workspace: an agent by its name, or a person.
 pub(super) const ACTOR: &str =

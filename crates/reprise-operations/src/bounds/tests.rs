@@ -204,3 +204,43 @@ fn a_session_that_is_looked_for_may_be_named_by_its_beginning() {
     }
     assert!(looked > 5, "{looked}");
 }
+
+/// Arguments by which records are chosen.
+const SELECTORS: [&str; 6] = ["tag", "any_tag", "project", "session", "author", "agent"];
+
+#[test]
+fn an_empty_name_by_which_records_are_chosen_is_refused_by_every_operation() {
+    let mut looked = 0;
+    for entry in Catalogue::default().entries() {
+        let mut generator = SchemaGenerator::default();
+        let mut schema = entry.raw_arguments_schema(&mut generator).to_value();
+        schema["$defs"] = Value::Object(generator.take_definitions(false));
+        let room = entry.room();
+        let bounds = Bounds { schema, room };
+        // A project of shared knowledge and the names of a workspace are refused where they are read.
+        if entry.spec.name == "publish_preview" || entry.spec.name.starts_with("workspace") {
+            continue;
+        }
+        // What is kept may be of no project; a hook may know no project or session.
+        let is_kept = entry.spec.effect != Effect::Reads && !entry.spec.name.contains("forget");
+        let names = bounds.field_names().into_iter();
+        let names = names.filter(|name| SELECTORS.contains(name));
+        for name in names.map(str::to_owned).collect::<Vec<_>>() {
+            if is_kept && !["pause", "resume", "extract_learnings"].contains(&entry.spec.name) {
+                continue;
+            }
+            let is_list = bounds.schema["properties"][&name]
+                .to_string()
+                .contains("array");
+            let several = [json!([""]), json!(["a", ""])].into_iter();
+            let several = several.filter(|_| is_list);
+            for empty in [json!(""), json!(" ")].into_iter().chain(several) {
+                let said = bounds.check(&json!({ name.clone(): empty }));
+                let is_refused = said.as_ref().is_err_and(|said| said.contains("is empty"));
+                assert!(is_refused, "{}: {name}: {empty}: {said:?}", entry.spec.name);
+            }
+            looked += 1;
+        }
+    }
+    assert!(looked > 20, "{looked}");
+}

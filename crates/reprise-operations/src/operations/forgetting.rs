@@ -134,16 +134,16 @@ operation! {
         pub external_id: Option<String> as RecordKey,
         /// Forget all memories of this session.
         #[arg(long, group = "what")]
-        pub session | "session_id": Option<String> as RecordKey,
+        pub session | "session_id": Option<String> as SelectorKey,
         /// Forget everything before this time.
         #[arg(long, group = "what", value_name = "TIME")]
         pub before: Option<String> as TimeText,
         /// Forget all memories with this tag.
         #[arg(long, group = "what")]
-        pub tag: Option<String> as NameText,
+        pub tag: Option<String> as SelectorName,
         /// Forget this project: tag `project:NAME`, or `project` in the metadata.
         #[arg(long, group = "what", value_name = "NAME")]
-        pub project: Option<String> as NameText,
+        pub project: Option<String> as SelectorName,
         /// Show what would be forgotten; change nothing.
         #[arg(long)]
         pub dry_run: bool,

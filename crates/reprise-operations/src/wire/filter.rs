@@ -44,7 +44,7 @@ arguments! {
         /// Only memories with all of these tags.
         #[schemars(extend("type" = ["array", "string"]))]
         #[arg(long, value_delimiter = ',')]
-        pub tag: Vec<String> as NameText,
+        pub tag: Vec<String> as SelectorName,
         /// With one of these tags or more.
         // `tags` is ai-lessons' word, where a search names several to have any of them.
         #[schemars(extend("type" = ["array", "string"], "x-rare" = true))]
@@ -54,7 +54,7 @@ arguments! {
             value_delimiter = ',',
             value_name = "TAG"
         )]
-        pub any_tag | "any_tags" | "tags": Vec<String> as LineText,
+        pub any_tag | "any_tags" | "tags": Vec<String> as SelectorNames,
         /// Only memories since: 2026-02-16, 7d, yesterday.
         #[arg(long, value_name = "TIME")]
         pub since: Option<String> as TimeText,
@@ -69,11 +69,11 @@ arguments! {
         /// Only this project.
         #[schemars(extend("x-rare" = true))]
         #[arg(long, value_name = "NAME")]
-        pub project: Option<String> as NameText,
+        pub project: Option<String> as SelectorName,
         /// Only this author.
         #[schemars(extend("x-rare" = true))]
         #[arg(long, value_name = "NAME")]
-        pub author: Option<String> as NameText,
+        pub author: Option<String> as SelectorName,
     }
 }
 

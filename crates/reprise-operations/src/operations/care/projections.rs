@@ -27,7 +27,7 @@ arguments! {
         pub path: PathBuf as LineText,
         /// Only records of this project.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub project: Option<String> as NameText,
+        pub project: Option<String> as SelectorName,
     }
 }
 

@@ -86,7 +86,7 @@ operation! {
         /// Of `stats`: the session that it is asked for in.
         pub session: Option<String> as StoredSession,
         /// Only records of this project.
-        pub project: Option<String> as NameText,
+        pub project: Option<String> as SelectorName,
         /// Of `project` once: not read any more, plans say what is pending.
         #[serde(default, skip_serializing)]
         #[schemars(skip)]

@@ -61,7 +61,7 @@ operation! {
     #[derive(Default)]
     LandscapeOf(memory, arguments: LandscapeArguments {
         /// Only records of this project.
-        pub project: Option<String> as NameText,
+        pub project: Option<String> as SelectorName,
         /// Number of the newest ones to keep [default: 120; at most 200].
         pub limit: Option<usize> as LimitCount,
     }) -> Landscape {

@@ -57,10 +57,10 @@ operation! {
     Pause(memory, asked: PauseArguments {
         /// Only this project, as `tags` lists it; all projects by default.
         #[arg(long, help = "Only this project or the project of this folder; all by default")]
-        pub project: Option<String> as NameText,
+        pub project: Option<String> as SelectorName,
         /// Only this agent, such as `claude-code`; all agents by default.
         #[arg(long)]
-        pub agent: Option<String> as NameText,
+        pub agent: Option<String> as SelectorName,
         /// The project has no memory yet.
         #[schemars(extend("x-rare" = true))]
         #[arg(long, requires = "project")]
@@ -73,12 +73,12 @@ operation! {
         pub mode: Option<PauseMode>,
     }) -> PauseReport {
         let now = memory.now();
-        let project = match drop_blank(asked.project) {
-            Some(name) => Some(memory.require_project(&name, asked.new).await?),
+        let project = match asked.project {
+            Some(name) => Some(memory.require_project(name.trim(), asked.new).await?),
             None => None,
         };
-        let agent = match drop_blank(asked.agent) {
-            Some(name) => Some(memory.require_agent(&name).await?),
+        let agent = match asked.agent {
+            Some(name) => Some(memory.require_agent(name.trim()).await?),
             None => None,
         };
         let rule = PauseRule {
@@ -106,16 +106,16 @@ operation! {
     Resume(memory, asked: ResumeArguments {
         /// The pause of this project.
         #[arg(long)]
-        pub project: Option<String> as NameText,
+        pub project: Option<String> as SelectorName,
         /// The pause of this agent.
         #[arg(long)]
-        pub agent: Option<String> as NameText,
+        pub agent: Option<String> as SelectorName,
         /// Every pause.
         #[arg(long)]
         pub all: bool,
     }) -> PauseReport {
         let mut pauses = memory.pause_store().list_rules(memory.user(), memory.now());
-        let (mut project, mut agent) = (drop_blank(asked.project), drop_blank(asked.agent));
+        let (mut project, mut agent) = (asked.project, asked.agent);
         let is_known = |project: Option<&str>, agent: Option<&str>| {
             asked.all || pauses.iter().any(|rule| rule.is_for(project, agent))
         };
@@ -177,12 +177,6 @@ fn normalize_agent(name: &str) -> String {
     let name = name.strip_suffix("-cli").unwrap_or(&name);
     let alias = AGENT_ALIASES.iter().find(|(alias, _)| *alias == name);
     alias.map_or(name, |(_, own)| *own).to_owned()
-}
-
-/// Returns a name without the blanks around it; `None` if that is all.
-fn drop_blank(name: Option<String>) -> Option<String> {
-    let name = name.map(|name| name.trim().to_owned());
-    name.filter(|name| !name.is_empty())
 }
 
 /// What memory does where it is paused.
