@@ -217,7 +217,7 @@ fn an_empty_name_by_which_records_are_chosen_is_refused_by_every_operation() {
         schema["$defs"] = Value::Object(generator.take_definitions(false));
         let room = entry.room();
         let bounds = Bounds { schema, room };
-        // A project of shared knowledge and the names of a workspace are refused where they are read.
+        // Projects of shared knowledge and names of a workspace are refused where they are read.
         if entry.spec.name == "publish_preview" || entry.spec.name.starts_with("workspace") {
             continue;
         }
