@@ -28,7 +28,7 @@ impl OutcomeLearning {
     /// settings.
     pub fn from_bytes(dimensions: usize, settings: LearnSettings, part: &[u8]) -> Option<Self> {
         let r = &mut ByteReader::new(part);
-        if r.read_u8()? != VERSION || r.read_value() != Some(basis(dimensions, settings)) {
+        if r.read_u8()? != VERSION || r.read_value() != Some(collect_basis(dimensions, settings)) {
             return None;
         }
         let mut learning = Self::with_settings(dimensions, settings);
@@ -65,7 +65,11 @@ impl OutcomeLearning {
     fn encode_without_receipts(&self) -> ByteWriter {
         let mut writer = ByteWriter::default();
         let (out, learner) = (&mut writer, &self.learner);
-        encode_all!(out, VERSION, basis(learner.dimensions, learner.settings));
+        encode_all!(
+            out,
+            VERSION,
+            collect_basis(learner.dimensions, learner.settings)
+        );
         encode_all!(out, learner.enabled, learner.open_streak);
         encode_all!(out, learner.evidence_gate, learner.adapter_gate);
         learner.journal.runs.first_number().encode(out);
@@ -83,7 +87,7 @@ impl OutcomeLearning {
 }
 
 /// Returns what a state must agree in: the width of the vectors, and the settings bit for bit.
-fn basis(dimensions: usize, settings: LearnSettings) -> (usize, u32, u32) {
+fn collect_basis(dimensions: usize, settings: LearnSettings) -> (usize, u32, u32) {
     let [exogenous, implicit] =
         [settings.exogenous_weight(), settings.implicit_weight()].map(f32::to_bits);
     (dimensions, exogenous, implicit)

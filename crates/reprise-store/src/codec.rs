@@ -84,9 +84,9 @@ impl_binary_codec! {
 
 /// Encodes a record: the mark of its vector, its id and times, its hash unless that is the hash of
 /// the text, and its body.
-fn encode_record(out: &mut ByteWriter, record: &MemoryRecord, mark: &Option<VectorMark>) {
+fn encode_record(out: &mut ByteWriter, record: &MemoryRecord, mark: Option<&VectorMark>) {
     let hash = Some(record.content_hash).filter(|hash| *hash != hash_text(&record.text));
-    encode_all!(out, *mark, record.id, record.timestamp);
+    encode_all!(out, mark.cloned(), record.id, record.timestamp);
     encode_all!(out, record.known_at, hash, record.body);
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn encode_entry(entry: &StoreEntry, next: u32, dimensions: u16) -> Op
                 vector = Some((u64::from(next), bytes));
                 mark
             });
-            encode_record(&mut out, record, &mark);
+            encode_record(&mut out, record, mark.as_ref());
             KIND_RECORD
         }
         StoreEntry::Embedded {

@@ -32,8 +32,8 @@ impl AnnotationIndex {
             let end = end_of(link.until);
             (link.from, link.to, relation, link.since, end)
         });
-        let edited = self.annotated().filter(|(_, places)| places.edited);
-        let seen = self.annotated();
+        let edited = self.iter_annotated().filter(|(_, places)| places.edited);
+        let seen = self.iter_annotated();
         let seen = seen.filter_map(|(ordinal, places)| Some((ordinal, places.seen_stats?)));
         let saved: SavedAnnotations = (
             VERSION,
@@ -47,7 +47,7 @@ impl AnnotationIndex {
         out.bytes
     }
 
-    fn annotated(&self) -> impl Iterator<Item = (u32, &RecordAnnotations)> {
+    fn iter_annotated(&self) -> impl Iterator<Item = (u32, &RecordAnnotations)> {
         let records = self.records.values().flat_map(|chunk| chunk.iter());
         records.map(|(ordinal, places)| (*ordinal, &**places))
     }
