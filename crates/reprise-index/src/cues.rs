@@ -12,7 +12,7 @@ const SCANNED_BYTES_MAX: usize = 1500;
 const SUBJECT_WORDS_MAX: usize = 7;
 /// Words that say how a thing is or must be.
 const STATES: &str = "is are was were has have had must should shall cannot can't isn't aren't \
-    doesn't don't won't needs belongs contains costs expires lives means runs uses";
+    doesn't don't won't needs belongs contains costs expires live lives means runs uses";
 /// Words that are in no thing before what is said of it: they refer to something else, or begin
 /// another clause.
 const NO_SUBJECT: &str = "that which who if whether when while because so what how why where \
@@ -21,6 +21,11 @@ const NO_SUBJECT: &str = "that which who if whether when while because so what h
 /// Words after an order: its object begins.
 const OBJECT_STARTS: &str = "the a an all any every each our my your its their them me us some \
     everything anything";
+/// Words before a comma that contradict, and say nothing else.
+const CONTRADICTING: &str = "no nope wrong incorrect actually sorry wait right correction nein doch \
+    falsch eigentlich halt stimmt non nee n\u{e3}o";
+/// Most words before a colon that introduce what is said.
+const LABEL_WORDS_MAX: usize = 6;
 /// Orders that a thing without an article may follow.
 const ORDERS: &str = "add adapt assert assume build bump call change check clean commit confirm \
     convert create debug delete deploy describe document drop ensure explain extract find fix \
@@ -154,8 +159,37 @@ fn is_statement(sentence: &str) -> bool {
     if !ends_as_question(sentence) && is(&TO_REMEMBER) {
         return true;
     }
+    !is(&REQUEST) && list_clauses(sentence).any(|clause| states_fact(clause, sentence))
+}
+
+/// Whether a clause of a sentence states a fact.
+fn states_fact(clause: &str, sentence: &str) -> bool {
+    let is = |pattern: &LazyLock<Option<Regex>>| has_match(pattern, clause);
     let is_foreign = || is(&FOREIGN_STATEMENT) && !ends_as_question(sentence);
-    !is(&REQUEST) && (is(&STATEMENT) || is_foreign() || has_bare_subject(sentence))
+    let asks = || is(&REQUEST) || is_question(clause);
+    (is(&STATEMENT) || is_foreign() || has_bare_subject(clause))
+        && (clause.len() == sentence.len() || !asks())
+}
+
+/// Lists a sentence, and what it says behind a word that contradicts and behind a short clause:
+/// `no, the rate is 120`, `that is wrong: the rate is 120`.
+fn list_clauses(sentence: &str) -> impl Iterator<Item = &str> {
+    let opening = find_behind(sentence, ", ", 1).filter(|end| {
+        let word = sentence[..*end].trim_end_matches(", ").to_lowercase();
+        CONTRADICTING.split_whitespace().any(|one| one == word)
+    });
+    let label = find_behind(sentence, ": ", LABEL_WORDS_MAX);
+    let starts = [Some(0), opening, label].into_iter().flatten();
+    starts.filter_map(|at| sentence.get(at..))
+}
+
+/// Finds the place behind a mark that at most so many words precede.
+fn find_behind(text: &str, mark: &str, most: usize) -> Option<usize> {
+    let (before, _) = text.split_once(mark)?;
+    let count = before.split_whitespace().count();
+    (1..=most)
+        .contains(&count)
+        .then_some(before.len() + mark.len())
 }
 
 /// Whether a sentence begins with a thing that has no article, and says how it is or must be:
@@ -501,6 +535,10 @@ mod tests {
             "remember this",
             "what must prices be stored as",
             "nothing to do here",
+            "No, try it again",
+            "Fix this: the tests are red",
+            "No, what is the tick rate?",
+            "Physics: what is the tick rate",
             "Kannst du die Tests laufen lassen?",
             "Merke dir das",
             "Do you remember that the ftp user of the warehouse is teeimport?",
@@ -519,6 +557,11 @@ mod tests {
             "recuerda que el servidor de pruebas es 10.0.0.4",
             "prices must always be stored as integers in cents",
             "staging deploys are done by Ada",
+            "No, the tick rate is 120 Hz, not 60 Hz.",
+            "Physics: the tick rate is 60 Hz.",
+            "You used the wrong table: claims live in schaden_2026.",
+            "Nein, die Praemie ist erst am 5. faellig, nicht am 3.",
+            "Nein, das ist falsch: Der Zebra-Drucker braucht UTF-16, nicht UTF-8 mit BOM.",
             "Orders from Austria have no shipping fee. Fix the total",
             "\u{8bb0}\u{4f4f}\u{ff0c}\u{6d4b}\u{8bd5}\u{670d}\u{52a1}\u{5668}\u{662f}staging-4",
             "\u{6d4b}\u{8bd5}\u{670d}\u{52a1}\u{5668}\u{662f}staging-4",
