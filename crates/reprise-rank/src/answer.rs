@@ -11,10 +11,11 @@ pub(crate) mod excerpt;
 pub(crate) mod judgements;
 pub(crate) mod merge_wordings;
 
-use reprise_types::{RecallResponse, RelevanceVerdict, RetrievedMemory};
+use reprise_types::{RecallResponse, RecordType, RelevanceVerdict, RetrievedMemory};
 
 use crate::candidate::compute_evidence;
 use crate::logits::{logistic, logit, logit_within};
+use crate::question::prompt_aim::tells_only;
 
 /// Most lines in one prompt.
 const LINES_MAX: usize = 4;
@@ -50,7 +51,8 @@ const OUTCOMES_OF_A_SESSION: usize = 3;
 /// request of this kind was done, even if for another thing.
 const SUCCESS_COSINE: f32 = 0.2;
 /// Score from which a result is likely to answer whatever the cosine, and which a stored prompt
-/// needs for a line, because what was told to an agent once is mostly about that task.
+/// that asks for something needs for a line, because what was told to an agent with a task is
+/// mostly about that task.
 const LIKELY_SCORE: f32 = 0.65;
 /// Name of the signal of a judge.
 pub(crate) const JUDGE_SIGNAL: &str = "second_judge";
@@ -91,7 +93,9 @@ pub fn decide_shown(recall: &mut RecallResponse) {
         let kept = usize::from(given.is_some_and(|given| place < given));
         let (above, rest) = results.split_at_mut(place);
         if let [one, ..] = rest {
-            let adds = !repeats_shown_text(above, one) && !is_crowded_out(above, one);
+            let adds = !repeats_shown_text(above, one)
+                && !has_shown_lesson(above, one)
+                && !is_crowded_out(above, one);
             let needed = if judgement_of(one).is_some() {
                 OTHERS_JUDGED
             } else {
@@ -140,6 +144,21 @@ fn repeats_shown_text(above: &[RetrievedMemory], one: &RetrievedMemory) -> bool 
     !one.why.is_certain && told.any(|told| told.record.body.text.contains(text))
 }
 
+/// Whether what was said in a session has the whole text of a lesson that is shown above it.
+fn has_shown_lesson(above: &[RetrievedMemory], one: &RetrievedMemory) -> bool {
+    let is_lesson = |told: &&RetrievedMemory| {
+        let record_type = told.record.record_type();
+        told.shown && matches!(record_type, RecordType::Lesson | RecordType::Decision)
+    };
+    let record_type = one.record.record_type();
+    let is_said = matches!(record_type, RecordType::Answer | RecordType::Prompt);
+    let mut lessons = above.iter().filter(is_lesson);
+    let text = &one.record.body.text;
+    is_said
+        && !one.why.is_certain
+        && lessons.any(|told| text.contains(told.record.body.text.trim()))
+}
+
 /// Whether it is the outcome of a run of a session of which enough such outcomes are shown above.
 fn is_crowded_out(above: &[RetrievedMemory], one: &RetrievedMemory) -> bool {
     let is_outcome = |one: &RetrievedMemory| one.record.is_run_outcome();
@@ -164,7 +183,8 @@ fn help_probability(one: &RetrievedMemory, best: f32) -> f32 {
     if is_of_named_time(one) {
         return f32::from(is_about_the_rest(one));
     }
-    if one.record.is_prompt() && one.score < LIKELY_SCORE {
+    let record = &one.record;
+    if record.is_prompt() && one.score < LIKELY_SCORE && !tells_only(&record.body.text) {
         return 0.0;
     }
     let score = logit(one.sona_score);

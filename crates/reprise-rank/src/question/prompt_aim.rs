@@ -37,6 +37,29 @@ impl PromptAim {
     }
 }
 
+/// Longest prompt in bytes that tells one fact or a few.
+const FACTS_BYTES_MAX: usize = 320;
+
+/// Returns whether a prompt tells a fact or a few, and asks for nothing.
+pub(crate) fn tells_only(prompt: &str) -> bool {
+    let asks = GERMAN_TASK
+        .as_ref()
+        .is_some_and(|pattern| pattern.is_match(prompt));
+    prompt.len() <= FACTS_BYTES_MAX && !asks && PromptAim::from_prompt(prompt) == PromptAim::Telling
+}
+
+/// Orders in German at the beginning of a clause, and wishes there and in French and Spanish.
+static GERMAN_TASK: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
+        r"(?i)(?:^|[.!;:,\n]\s*)(?:(?:und|dann|jetzt|nun|also|ok) )*",
+        r"(?:\u{e4}ndere?|aktualisiere?|baue?|behebe?|benenne?|entferne?|erkl\u{e4}re?|erstelle?",
+        r"|f\u{fc}ge?|f\u{fc}hre?|installiere?|l\u{f6}sche?|mache?|lies|pr\u{fc}fe?|repariere?",
+        r"|schaue?|schreibe?|starte|suche?|finde?|teste|verschiebe?|zeige?)\b",
+        r"|\b(?:bitte|kannst du|k\u{f6}nntest du|ich will|ich m\u{f6}chte|wir wollen",
+        r"|s'il te pla\u{ee}t|por favor)\b",
+    ))
+});
+
 /// Requests to find a fault or its cause, and to end it.
 static FAULT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     compile_pattern(concat!(
@@ -63,6 +86,28 @@ static TASK: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prompt_that_tells_only_is_told_from_one_that_asks_for_something_too() {
+        for text in [
+            "Physics: the tick rate is 60 Hz.",
+            "No, the tick rate is 120 Hz, not 60 Hz.",
+            "Nein, die Praemie ist erst am 5. faellig, nicht am 3.",
+            "You used the wrong table: claims live in schaden_2026.",
+        ] {
+            assert!(tells_only(text), "{text}");
+        }
+        for text in [
+            "The tests are red. Fix them",
+            "The tick rate is 60 Hz, write a test for it",
+            "Die Tests sind rot. Behebe das",
+            "Der Login ist kaputt, kannst du nachsehen",
+            "Is the tick rate 60 Hz?",
+        ] {
+            assert!(!tells_only(text), "{text}");
+        }
+        assert!(GERMAN_TASK.is_some());
+    }
 
     #[test]
     fn every_pattern_of_an_aim_compiles() {
