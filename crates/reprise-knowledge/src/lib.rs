@@ -109,7 +109,7 @@ pub use still::annotate_missing_names;
 pub use sunwell::{
     LearningCategory, LearningQuery, SCOPES, SOURCE_TYPES, StoreCounts, SunwellDecision,
     SunwellFailure, SunwellLearning, SunwellMemory, SunwellStats, TYPESCRIPT, check_word,
-    extract_learnings, extract_withdrawals, fold_umlauts, list_branch_names, states_rule,
-    states_withdrawal, to_studio,
+    extract_learnings, extract_withdrawals, fold_umlauts, list_branch_names, states_correction,
+    states_rule, states_withdrawal, to_studio,
 };
 pub use values::{hex_id, parse_yaml};

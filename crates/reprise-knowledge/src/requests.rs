@@ -296,13 +296,26 @@ pub(crate) fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
     });
     lines.flat_map(|line| {
         let line = line.trim().trim_start_matches(['-', '*', '#', '>', ' ']);
-        let mut last = ' ';
-        let is_end = move |c: char| {
-            let before = std::mem::replace(&mut last, c);
-            c == ' ' && matches!(before, '.' | '?' | '!')
+        let is_end = move |at: usize| {
+            let before = line[..at].as_bytes();
+            // `am 5. fertig`: a number of a day, and no end.
+            let is_ordinal = || {
+                let is_number = before.iter().rev().nth(1).is_some_and(u8::is_ascii_digit);
+                is_number && line[at + 1..].starts_with(char::is_lowercase)
+            };
+            match before.last() {
+                Some(b'.') => !is_ordinal(),
+                Some(b'?' | b'!') => true,
+                _ => false,
+            }
         };
-        line.split_inclusive(is_end)
-            .map(str::trim)
+        let mut rest = 0;
+        let ends = line
+            .match_indices(' ')
+            .map(|(at, _)| at)
+            .filter(move |at| is_end(*at));
+        let ends = ends.chain([line.len()]);
+        ends.map(move |end| line[std::mem::replace(&mut rest, end)..end].trim())
             .filter(|part| !part.is_empty())
     })
 }

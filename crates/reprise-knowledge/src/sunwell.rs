@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod contract;
+mod corrections;
 mod extract;
 mod memory;
 mod rules;
@@ -17,6 +18,8 @@ use crate::prelude::*;
 
 pub(crate) use contract::parse_category;
 pub use contract::{TYPESCRIPT, check_word};
+pub(crate) use corrections::corrects;
+pub use corrections::states_correction;
 pub use extract::{extract_learnings, extract_withdrawals};
 pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};

@@ -5,7 +5,7 @@ use reprise_engine::SimilarityScratch;
 use super::entry::{ComparisonEntry, Decidable};
 use super::judge::{Judgement, judge_statements};
 use crate::prelude::*;
-use crate::sunwell::ends_rule_of;
+use crate::sunwell::{corrects, ends_rule_of};
 
 /// Most records with which a new one is compared: those with the most similar words.
 const SIMILAR_MAX: usize = 32;
@@ -94,8 +94,16 @@ fn judge_entries(one: &ComparisonEntry, other: &ComparisonEntry) -> Judgement {
     let ends = |one: &ComparisonEntry, other: &ComparisonEntry| {
         one.ends_rules && ends_rule_of(one.stated_text(), other.stated_text())
     };
+    // Only what was said before can be corrected.
+    let is_corrected = |old: &ComparisonEntry, new: &ComparisonEntry| {
+        new.corrects
+            && (old.at, old.id) < (new.at, new.id)
+            && corrects(new.stated_text(), old.stated_text())
+    };
     if one.is_copy_of(other) {
         Judgement::Same
+    } else if is_corrected(one, other) || is_corrected(other, one) {
+        Judgement::Contradiction("one corrects what the other says".to_owned())
     } else if ends(one, other) || ends(other, one) {
         Judgement::Contradiction("one ends the rule that the other sets".to_owned())
     } else {

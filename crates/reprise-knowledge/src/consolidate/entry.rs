@@ -11,7 +11,7 @@ use super::facts::Facts;
 use super::judge::ALIKE_MIN;
 use crate::prelude::*;
 use crate::requests::keep_statements;
-use crate::sunwell::states_withdrawal;
+use crate::sunwell::{states_correction, states_withdrawal};
 
 /// Longest text that is compared word by word; longer texts are duplicates only byte by byte.
 const COMPARED_BYTES_MAX: usize = 2_000;
@@ -43,6 +43,8 @@ pub(super) struct ComparisonEntry {
     pub(super) stated: Option<String>,
     /// Whether a sentence of it ends a rule, if there is one with its words.
     pub(super) ends_rules: bool,
+    /// Whether a sentence of it corrects a fact.
+    pub(super) corrects: bool,
 }
 
 /// What a person can decide about a record next to another one.
@@ -82,6 +84,7 @@ impl ComparisonEntry {
         if entry.text.len() <= COMPARED_BYTES_MAX {
             entry.facts = Facts::of(entry.stated_text());
             entry.ends_rules = states_withdrawal(entry.stated_text());
+            entry.corrects = states_correction(entry.stated_text());
         }
         Some(entry)
     }
@@ -104,6 +107,7 @@ impl ComparisonEntry {
             id: record.id,
             facts: Facts::default(),
             ends_rules: false,
+            corrects: false,
             scope: scope_of(&record),
             knowledge_type: detail_word(&record, "type").unwrap_or_default().to_owned(),
             tags: record.tags.iter().cloned().collect(),

@@ -3,7 +3,7 @@
 use reprise_types::RecordType;
 
 use super::rules::{fold_umlauts, is_rule};
-use super::{LearningCategory, SunwellLearning, list_withdrawals};
+use super::{LearningCategory, SunwellLearning, list_withdrawals, states_correction};
 use crate::prelude::*;
 use crate::requests::{asks_for_work, split_sentences};
 use crate::values::is_in_words;
@@ -299,7 +299,7 @@ fn makes_rule(cue: &str, lower: &str, by: SpokenBy) -> bool {
 }
 
 fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
-    if by == SpokenBy::Person && is_rule(sentence) {
+    if by == SpokenBy::Person && (is_rule(sentence) || states_correction(sentence)) {
         return Some(LearningCategory::Pattern);
     }
     let length = sentence.chars().count();

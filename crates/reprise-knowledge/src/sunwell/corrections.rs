@@ -1,0 +1,317 @@
+//! Sentences by which a person corrects a fact: "no, the tick rate is 120 Hz, not 60 Hz", "the
+//! cutoff is 15:00 now, not 16:00 any more". Each names the value that does not hold. The words are
+//! of English and German.
+
+use super::rules::fold_umlauts;
+use crate::requests::{asks_for_work, split_sentences};
+use crate::values::is_in_words;
+
+/// Longest sentence that is looked at, in bytes.
+const SENTENCE_BYTES_MAX: usize = 240;
+/// Words that begin a correction.
+const OPENERS: &str = "\
+    no nope wrong incorrect correction actually rather sorry wait nein doch falsch korrektur \
+    eigentlich berichtigung halt stimmt";
+/// Phrases that say in a clause of its own that something is wrong.
+const WRONG: [&str; 12] = [
+    "is wrong",
+    "was wrong",
+    "are wrong",
+    "were wrong",
+    "not right",
+    "not true",
+    "not correct",
+    "is incorrect",
+    "ist falsch",
+    "war falsch",
+    "stimmt nicht",
+    "nicht richtig",
+];
+/// Words and phrases that say that it was another way before.
+const CHANGED: [&str; 14] = [
+    " now ",
+    " no longer ",
+    " any more ",
+    " anymore ",
+    " any longer ",
+    " from now on ",
+    " since ",
+    " jetzt ",
+    " nun ",
+    " nicht mehr ",
+    " nicht laenger ",
+    " inzwischen ",
+    " neuerdings ",
+    " seit ",
+];
+/// Words before the value that does not hold, the longest first.
+const DENIALS: [&str; 14] = [
+    " no longer ",
+    " nicht mehr ",
+    " nicht laenger ",
+    " and not ",
+    " und nicht ",
+    " instead of ",
+    " rather than ",
+    " anstatt ",
+    " statt ",
+    " not ",
+    " nicht ",
+    " keine ",
+    " keinen ",
+    " kein ",
+];
+/// Verbs before a value, behind the thing that has it.
+const STATES: &str = "\
+    is are was were has have had needs need uses use runs run lives live goes go takes take costs \
+    cost starts start ends end begins expires belongs means must should may can \
+    ist sind war waren hat haben braucht brauchen nutzt nutzen verwendet laeuft laufen liegt \
+    liegen kostet heisst gilt gelten endet beginnt muss muessen soll sollen kommt gehoert nimmt \
+    steht stehen";
+/// Words that name no thing and no value.
+const PLAIN: &str = "\
+    a an the this that these those it its there here our my your we you i they he she of on for \
+    with to in at by from and or as all any more anymore longer now so only just since \
+    der die das den dem des ein eine einen einem eines unser unsere mein meine es wir ihr ich sie \
+    er von vom am im auf bei mit zu zum zur fuer und oder als erst mehr jetzt nun nur seit alle";
+/// Most words of a value.
+const VALUE_WORDS_MAX: usize = 5;
+/// Words between a value and the thing that it is said of, and most other words of a sentence that
+/// tells of a thing by one word.
+const NEAR_WORDS: usize = 2;
+/// Letters that two forms of a word have in common at least.
+const COMMON_LETTERS_MIN: usize = 4;
+
+/// What a sentence corrects.
+#[derive(Debug, PartialEq, Eq)]
+struct Correction {
+    /// Words for the thing.
+    subject: Vec<String>,
+    /// The value that holds, and the one that does not.
+    new: Vec<String>,
+    old: Vec<String>,
+}
+
+/// Returns whether a text has a sentence that corrects a fact, and names the value that was wrong.
+pub fn states_correction(text: &str) -> bool {
+    split_sentences(text).any(|sentence| Correction::parse(sentence).is_some())
+}
+
+/// Returns whether a sentence of one text corrects what a sentence of the other one says.
+pub(crate) fn corrects(text: &str, other: &str) -> bool {
+    let mut corrections = split_sentences(text).filter_map(Correction::parse);
+    corrections.any(|one| split_sentences(other).any(|said| one.is_about(said)))
+}
+
+impl Correction {
+    fn parse(sentence: &str) -> Option<Self> {
+        if sentence.len() > SENTENCE_BYTES_MAX || sentence.ends_with('?') {
+            return None;
+        }
+        let all = normalize(sentence);
+        let (at, denial) = DENIALS
+            .iter()
+            .filter_map(|denial| Some((all.rfind(denial)?, *denial)))
+            .min_by_key(|(at, denial)| (std::cmp::Reverse(at + denial.len()), *at))?;
+        let (claim, old) = (all.get(..at)?, all.get(at + denial.len()..)?);
+        let (opening, claim) = split_opening(claim);
+        let padded = [" ", &all.replace([',', ';', ':'], ""), " "].concat();
+        let is_changed = CHANGED.iter().any(|word| padded.contains(word));
+        let is_corrected = is_opener(opening) || is_changed;
+        if !is_corrected || asks_for_work(claim) {
+            return None;
+        }
+        let words: Vec<&str> = list_words(claim).collect();
+        let verb = words.iter().position(|word| is_in_words(STATES, word))?;
+        let (subject, new) = (words.get(..verb)?, words.get(verb + 1..)?);
+        let one = Self {
+            subject: list_telling(subject.iter().copied())
+                .flat_map(|word| word.split('-'))
+                .map(str::to_owned)
+                .collect(),
+            new: list_telling(new.iter().copied())
+                .map(str::to_owned)
+                .collect(),
+            old: list_telling(list_words(first_clause(old)))
+                .map(str::to_owned)
+                .collect(),
+        };
+        let has_all = !one.subject.is_empty() && !one.new.is_empty() && !one.old.is_empty();
+        let is_short = one.old.len() <= VALUE_WORDS_MAX && one.old != one.new;
+        (has_all && is_short).then_some(one)
+    }
+
+    /// Whether a sentence says of the thing what does not hold.
+    fn is_about(&self, said: &str) -> bool {
+        let said = normalize(said);
+        let words: Vec<&str> = list_words(&said).collect();
+        let place = |value: &str| words.iter().position(|word| *word == value);
+        let places: Option<Vec<usize>> = self.old.iter().map(|word| place(word)).collect();
+        let Some(places) = places else { return false };
+        let is_new = |word: &&String| !self.old.contains(word);
+        let has_new = self
+            .new
+            .iter()
+            .filter(is_new)
+            .any(|word| place(word).is_some());
+        let first = places.iter().copied().min().unwrap_or_default();
+        let last = places.iter().copied().max().unwrap_or_default();
+        let mut before = words.iter().take(first).rev().take(NEAR_WORDS);
+        let is_denied =
+            before.any(|word| is_in_words("not no never nicht kein keine statt instead", word));
+        if has_new || is_denied {
+            return false;
+        }
+        let parts: Vec<Vec<&str>> = words.iter().map(|word| word.split('-').collect()).collect();
+        let names = |at: usize, thing: &str| parts[at].iter().any(|part| is_same(part, thing));
+        let is_named = |thing: &&String| (0..words.len()).any(|at| names(at, thing));
+        let named = self.subject.iter().filter(is_named).count();
+        let near = first.saturating_sub(NEAR_WORDS)..(last + 1 + NEAR_WORDS).min(words.len());
+        let is_near = |at: usize| self.subject.iter().any(|thing| names(at, thing));
+        let others = list_telling(words.iter().copied()).count();
+        if self.subject.len() == 1 {
+            let others = others.saturating_sub(1 + self.old.len());
+            return named == 1 && others <= NEAR_WORDS;
+        }
+        named * 2 >= self.subject.len() || named > 0 && near.into_iter().any(is_near)
+    }
+}
+
+/// Returns a sentence in lower case without umlauts, with single spaces and no end mark.
+fn normalize(sentence: &str) -> String {
+    let lower = fold_umlauts(&sentence.to_lowercase().replace('\u{2019}', "'"));
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    words.join(" ").trim_end_matches(['.', '!']).to_owned()
+}
+
+/// Splits what precedes a claim from it: "no, that is wrong: the rate is 120".
+fn split_opening(claim: &str) -> (&str, &str) {
+    let mut start = 0;
+    if let Some(at) = claim.rfind(": ") {
+        start = at + 2;
+    }
+    while let Some(rest) = claim.get(start..) {
+        let Some(at) = rest.find(", ") else { break };
+        if !is_opener(&rest[..at]) {
+            break;
+        }
+        start += at + 2;
+    }
+    let rest = &claim[start..];
+    let first = rest.split(' ').next().unwrap_or_default();
+    if start == 0 && is_in_words(OPENERS, first) {
+        start = (first.len() + 1).min(claim.len());
+    }
+    claim.split_at(start)
+}
+
+/// Whether words say that something before was wrong.
+fn is_opener(words: &str) -> bool {
+    let mut each = list_words(words);
+    each.any(|word| is_in_words(OPENERS, word)) || WRONG.iter().any(|wrong| words.contains(wrong))
+}
+
+/// Returns the words up to the next clause.
+fn first_clause(text: &str) -> &str {
+    let ends = [
+        ", ",
+        "; ",
+        ": ",
+        " because ",
+        " since ",
+        " weil ",
+        " but ",
+        " sondern ",
+    ];
+    let ends = ends.iter().filter_map(|end| text.find(end));
+    ends.min().map_or(text, |at| &text[..at])
+}
+
+/// Lists the words of a normalized text without the marks around them.
+fn list_words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(' ');
+    words
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+}
+
+/// Leaves out the words that name nothing.
+fn list_telling<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+    words.filter(|word| !is_in_words(PLAIN, word) && !is_in_words(STATES, word))
+}
+
+/// Whether two words are forms of one.
+fn is_same(one: &str, other: &str) -> bool {
+    let pairs = one.chars().zip(other.chars());
+    let common = pairs.take_while(|(a, b)| a == b).count();
+    let longest = one.chars().count().max(other.chars().count());
+    one == other || common >= COMMON_LETTERS_MIN && common * 4 >= longest * 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_correction_is_known_by_the_value_that_it_denies() {
+        for text in [
+            "No, the tick rate is 120 Hz, not 60 Hz.",
+            "The cutoff of the dough room is 15:00 now, not 16:00 any more.",
+            "Nein, das ist falsch: Der Zebra-Drucker braucht UTF-16, nicht UTF-8 mit BOM.",
+            "Nein, die Praemie ist erst am 5. faellig, nicht am 3.",
+            "That's wrong, the port is 8080 instead of 3000.",
+            "Actually the staging host is ada-2, not ada-1.",
+            "Die Frist endet jetzt am Freitag, nicht mehr am Montag.",
+        ] {
+            assert!(states_correction(text), "{text}");
+        }
+        for text in [
+            "The button is red, not blue, please fix it",
+            "The total is wrong, not the tax.",
+            "No, is the tick rate 120 Hz, not 60 Hz?",
+            "No, it is not.",
+            "No, don't do that.",
+            "Nein, nicht so.",
+            "Now run the tests, not the build.",
+            "The cutoff is not in the config.",
+        ] {
+            assert!(!states_correction(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_correction_is_about_what_says_the_old_value_of_the_same_thing() {
+        let cutoff = "The cutoff of the dough room is 15:00 now, not 16:00 any more.";
+        let tick = "No, the tick rate is 120 Hz, not 60 Hz.";
+        let utf = "Nein, das ist falsch: Der Zebra-Drucker braucht UTF-16, nicht UTF-8 mit BOM.";
+        for (text, other) in [
+            (
+                cutoff,
+                "The root cause was that the planner ignored the 16:00 cutoff.",
+            ),
+            (cutoff, "In the dough room the cutoff is 16:00."),
+            (tick, "Physics: the tick rate is 60 Hz."),
+            (utf, "Der Zebra-Drucker braucht immer UTF-8 mit BOM."),
+            ("No, the port is 8080, not 3000.", "The port is 3000."),
+        ] {
+            assert!(corrects(text, other), "{text} | {other}");
+        }
+        for (text, other) in [
+            (cutoff, "The shop opens at 16:00."),
+            (
+                cutoff,
+                "I changed the cutoff of the dough room from 16:00 to 15:00.",
+            ),
+            (cutoff, "The cutoff of the dough room is 15:00."),
+            (tick, "The display runs at 60 Hz."),
+            (tick, "The tick rate is not 60 Hz."),
+            (utf, "CSV-Dateien haben immer UTF-8 mit BOM."),
+            (
+                "No, the port is 8080, not 3000.",
+                "The port of the grafana container on staging is 3000.",
+            ),
+        ] {
+            assert!(!corrects(text, other), "{text} | {other}");
+        }
+    }
+}
