@@ -1,8 +1,12 @@
 //! What is learned in one repository belongs to it: it is not put into the prompts of others.
 
+use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
-use reprise_tests::{assert_contains, assert_lacks};
+use reprise_tests::{assert_contains, assert_lacks, run_git, wait_for};
 use serde_json::{Value, json};
 
 use crate::home::{Home, rows};
@@ -27,6 +31,96 @@ fn prompt_in(home: &Home, folder: &Path, session: &str, prompt: &str) -> String 
     let input = json!({ "session_id": session, "cwd": folder, "prompt": prompt });
     let mut hook = home.command(&["hook", "user-prompt", "--text", "--user", "ada"]);
     run(hook.args(["--deadline-ms", "60000"]), &input.to_string())
+}
+
+/// Returns the projects of all that is kept, once there is so much.
+fn projects_of(home: &Home, count: usize) -> Vec<String> {
+    let tags = wait_for("the prompts are kept", || {
+        let records = rows(&home.run_ok(&["export", "--user", "ada"]));
+        let tags: Vec<String> = records
+            .iter()
+            .map(|record| record["tags"].to_string())
+            .collect();
+        (tags.len() == count).then_some(tags.clone()).ok_or(tags)
+    });
+    let mut tags = tags;
+    tags.sort();
+    tags.dedup();
+    tags
+}
+
+/// Runs a hook whose program writes later than the hook's deadline.
+fn run_late(mut hook: Command, input: &Value) {
+    let mut hook = hook.stdin(Stdio::piped()).spawn().expect("it starts");
+    sleep(Duration::from_millis(300));
+    let mut stdin = hook.stdin.take().expect("piped");
+    stdin
+        .write_all(input.to_string().as_bytes())
+        .expect("it reads");
+    drop(stdin);
+    assert!(hook.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_prompt_that_comes_late_is_of_the_same_project() {
+    let home = Home::new();
+    let folder = shop(&home);
+    for number in 0..6 {
+        let text = format!("The weir number {number} was opened on a Friday.");
+        let input = json!({ "session_id": "one", "cwd": folder, "prompt": text });
+        let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
+        hook.args(["--deadline-ms", "100"]);
+        run_late(hook, &input);
+    }
+    let projects = projects_of(&home, 6);
+    assert_eq!(projects, [json!([SHOP]).to_string()]);
+}
+
+#[test]
+fn what_waits_for_a_daemon_that_cannot_be_asked_is_of_the_same_project() {
+    let home = Home::new();
+    let folder = shop(&home);
+    for deadline in ["5000", "250"] {
+        let text = format!("The weir was opened on day {deadline}.");
+        let input = json!({ "session_id": "one", "cwd": folder, "prompt": text });
+        let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
+        hook.env("REPRISE_URL", "nonsense");
+        run(hook.args(["--deadline-ms", deadline]), &input.to_string());
+    }
+    wait_for("both wait", || {
+        let mut doctor = home.command(&["doctor"]);
+        let doctor = doctor.env("REPRISE_URL", "nonsense").output();
+        let told = String::from_utf8(doctor.expect("it runs").stdout).expect("text");
+        let is_told = told.contains("2 messages of hooks wait for it");
+        is_told.then_some(()).ok_or(told)
+    });
+    let mut hook = home.command(&["hook", "stop", "--user", "ada"]);
+    run(
+        hook.args(["--deadline-ms", "60000"]),
+        &json!({ "session_id": "one", "cwd": folder }).to_string(),
+    );
+    let projects = projects_of(&home, 2);
+    assert_eq!(projects, [json!([SHOP]).to_string()]);
+}
+
+#[test]
+fn the_prompts_of_a_long_history_without_a_remote_are_of_one_project() {
+    let home = Home::new();
+    let folder = home.folder().join("quarry");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    run_git(&folder, &["init", "-q", "-b", "main"]);
+    let who = "committer A <a@example.org> 1700000000 +0000\ndata 1\nx\n";
+    let commits = format!("commit refs/heads/main\n{who}").repeat(5_000);
+    let mut git = Command::new("git");
+    git.current_dir(&folder).args(["fast-import", "--quiet"]);
+    run(&mut git, &commits);
+    for number in 0..3 {
+        let text = format!("The quarry number {number} was closed on a Friday.");
+        prompt_in(&home, &folder, "one", &text);
+    }
+    let projects = projects_of(&home, 3);
+    assert_eq!(projects.len(), 1, "{projects:?}");
+    assert_contains!(projects[0], "project:quarry-");
 }
 
 #[test]

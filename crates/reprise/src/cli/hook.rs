@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use reprise_knowledge::{annotate_missing_names, name_plain_folder};
+use reprise_knowledge::annotate_missing_names;
 use reprise_operations::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport};
 use reprise_server::{HookCall, HookProgram, HookResponder};
 
@@ -209,16 +209,17 @@ async fn ask_memory(
     let client = daemon::starting_client(context);
     let read = tokio::time::timeout_at(until.max(began + READING).into(), read);
     let (report, folder) = read.await.ok()?.ok()??;
+    let sent = (report, folder.clone());
     let client: Client = match client {
         Ok(client) => client,
         Err(error) => {
             tracing::warn!(%error, "this event waits until its daemon can be asked");
+            let named = name_project(context, arguments, sent, until, LateEvent::Keep).await?;
             let unsent = Unsent::for_daemon(context);
-            queue_event(context, arguments, &unsent, report, until, LateEvent::Keep);
+            queue_event(context, arguments, &unsent, named, until, LateEvent::Keep);
             return None;
         }
     };
-    let sent = (report, folder.clone());
     let answer = tell_memory(context, arguments, &client, sent, until).await;
     Some((answer?, folder))
 }
@@ -228,42 +229,45 @@ async fn tell_memory(
     context: &Context,
     arguments: &HookArguments,
     client: &Client,
-    (mut report, folder): (HookReport, Option<PathBuf>),
+    told: (HookReport, Option<PathBuf>),
     until: Instant,
 ) -> Option<HookAnswer> {
     let at = SystemClock.now();
-    if let Some(project) = find_project_name(context, folder, until).await {
-        report.project = project;
-    }
+    let late = LateEvent::if_near(context.remote.is_none());
+    let report = name_project(context, arguments, told, until, late).await?;
     let unsent = Unsent::for_daemon(context);
     send_event(context, arguments, client, &unsent, (report, at), until).await
 }
 
-/// Returns the name of the project of a folder, if it is found in time.
-async fn find_project_name(
+/// Writes the project of its folder into a report. Where that is not found in time, the event is
+/// handed to a process that has the time, and there is none here: no other name is as good.
+async fn name_project(
     context: &Context,
-    folder: Option<PathBuf>,
+    arguments: &HookArguments,
+    (mut report, folder): (HookReport, Option<PathBuf>),
     until: Instant,
-) -> Option<String> {
-    let (own, folder) = (context.clone(), folder?);
-    let find = move || {
-        let found = project::find_project(&own, &folder, HOOK_COMMITS_MAX);
-        found.map_or_else(
-            || name_plain_folder(&folder),
-            |found| match found {
-                Ok(project) => Some(project.name().to_owned()),
-                Err(error) => {
-                    tracing::warn!(%error, "this event belongs to no project");
-                    None
-                }
-            },
-        )
+    late: LateEvent,
+) -> Option<HookReport> {
+    let Some(folder) = folder else {
+        return Some(report);
     };
+    let (own, place) = (context.clone(), folder.clone());
+    let find = move || project::name_folder_within(&own, &place, HOOK_COMMITS_MAX);
     let found = tokio::task::spawn_blocking(find);
-    tokio::time::timeout_at(until.into(), found)
-        .await
-        .ok()?
-        .ok()?
+    let found_until = until.checked_sub(KEEPING).unwrap_or(until);
+    let found = tokio::time::timeout_at(found_until.into(), found);
+    if let Ok(Ok(Ok(name))) = found.await {
+        report.project = name;
+        return Some(report);
+    }
+    let (user, event) = (&arguments.whose.user, arguments.event.address_name());
+    let told = (report.clone(), Some(folder.clone()));
+    let Err(error) = Unsent::spawn_keeper(context, user, event, told, late) else {
+        return None;
+    };
+    tracing::debug!(%error, "the hook finds its project itself, however long that takes");
+    report.project = project::name_folder_within(context, &folder, usize::MAX).ok()?;
+    Some(report)
 }
 
 fn build_call(whose: &WhoseArguments, event: HookEvent, report: &HookReport) -> Option<Call> {
@@ -357,7 +361,7 @@ fn queue_event(
         saved.inspect_err(|error| tracing::warn!(%error, "the hook could not save its event"))
     };
     if left < SAVING || save(report.clone()).is_err() {
-        match Unsent::spawn_keeper(context, user, event, report.clone(), late) {
+        match Unsent::spawn_keeper(context, user, event, (report.clone(), None), late) {
             Ok(()) => return,
             Err(error) => tracing::debug!(%error, "the hook saves its event itself"),
         }

@@ -43,6 +43,19 @@ pub(super) fn find_project(
     found
 }
 
+/// Returns the name of the project that a folder belongs to, walking back at most `commits` commits;
+/// it is empty for the root of all folders.
+pub(super) fn name_folder_within(
+    context: &Context,
+    folder: &Path,
+    commits: usize,
+) -> Result<String, HistoryTooLongError> {
+    match find_project(context, folder, commits) {
+        Some(found) => Ok(found?.name().to_owned()),
+        None => Ok(name_plain_folder(folder).unwrap_or_default()),
+    }
+}
+
 fn own_files_path(context: &Context) -> PathBuf {
     match &context.remote {
         None => context.places.own_folder(),

@@ -268,7 +268,9 @@ fn merge_files(
 fn send_waiting_hook_events(context: &Context, arguments: &SyncArguments) -> anyhow::Result<Exit> {
     let unsent = Unsent::for_daemon(context);
     if let Some(late) = arguments.late {
-        unsent.push_from(&mut io::stdin().lock())?;
+        // Nobody waits for this process.
+        let name = |folder: &Path| Ok(project::name_folder_within(context, folder, usize::MAX)?);
+        unsent.push_from(&mut io::stdin().lock(), name)?;
         if late == LateEvent::Keep {
             return Ok(Exit::Success);
         }

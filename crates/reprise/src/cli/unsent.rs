@@ -53,6 +53,9 @@ const LATE_BYTES_MAX: u64 = 1024 * 1024;
 struct UnsentLine {
     user: UserId,
     moment: HookArguments,
+    /// The folder whose project is still to be found, where a hook hands over its event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<PathBuf>,
 }
 
 /// Counts of events that were lost.
@@ -159,22 +162,31 @@ impl Unsent {
             .unwrap_or_default()
     }
 
-    /// Queues an event that a hook hands over, as [`Self::spawn_keeper`] writes it.
-    pub(super) fn push_from(&self, input: &mut impl Read) -> anyhow::Result<()> {
+    /// Queues an event that a hook hands over, as [`Self::spawn_keeper`] writes it; `name_folder`
+    /// finds the project that the hook had no time to find.
+    pub(super) fn push_from(
+        &self,
+        input: &mut impl Read,
+        name_folder: impl FnOnce(&Path) -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
         let mut line = String::new();
         input.take(LATE_BYTES_MAX).read_to_string(&mut line)?;
-        let UnsentLine { user, moment } = serde_json::from_str(&line)
+        let line: UnsentLine = serde_json::from_str(&line)
             .context("no event of a hook came on stdin; only a hook uses --late")?;
+        let (user, mut moment) = (line.user, line.moment);
+        if let Some(folder) = &line.folder {
+            moment.report.project = name_folder(folder)?;
+        }
         self.push_within(LATE_TURN, &user, &moment.event, moment.report)
     }
 
     /// Starts a separate process that queues an event, so that the hook waits neither for the
-    /// redactor nor for the disk.
+    /// redactor nor for the disk. A folder is one whose project that process is to find.
     pub(super) fn spawn_keeper(
         context: &Context,
         user: &UserId,
         event: &str,
-        mut report: HookReport,
+        (mut report, folder): (HookReport, Option<PathBuf>),
         late: LateEvent,
     ) -> anyhow::Result<()> {
         report.at.get_or_insert(SystemClock.now());
@@ -184,6 +196,7 @@ impl Unsent {
                 event: event.to_owned(),
                 report,
             },
+            folder,
         })?;
         let mut command = Self::build_sender(context)?;
         command.args(["--late", late.name()]);
@@ -220,6 +233,7 @@ impl Unsent {
                 event: event.to_owned(),
                 report,
             },
+            folder: None,
         })?;
         let folder = Folder::open_or_create_no_follow(&self.folder)?;
         let _alone = folder.lock(self.file_name("lock"), patience)?;

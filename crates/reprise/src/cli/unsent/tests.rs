@@ -72,7 +72,13 @@ fn a_batch_is_of_one_user_and_a_line_that_cannot_be_read_is_one_of_its_own() {
             report: report("said"),
         };
         let user = user.parse().unwrap();
-        serde_json::to_string(&UnsentLine { user, moment }).unwrap()
+        let folder = None;
+        serde_json::to_string(&UnsentLine {
+            user,
+            moment,
+            folder,
+        })
+        .unwrap()
     };
     let lines = [line("ada"), line("ada"), line("bob"), "{".to_owned()];
     let taken = |from: usize, most: usize| {
@@ -109,7 +115,7 @@ fn an_event_that_a_hook_handed_over_waits_for_its_turn() {
     let others = Folder::open_or_create_no_follow(&folder.path().join("unsent")).unwrap();
     let turn = others.lock(unsent.file_name("lock"), TURN).unwrap();
     std::thread::scope(|scope| {
-        let pushed = scope.spawn(|| unsent.push_from(&mut line.as_slice()));
+        let pushed = scope.spawn(|| unsent.push_from(&mut line.as_slice(), |_| Ok(String::new())));
         // Another process has the file for longer than a hook would wait.
         std::thread::sleep(TURN * 2);
         drop(turn);
