@@ -11,6 +11,7 @@ use reprise_knowledge::{
 };
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::operations::recall::taught::is_taught_whole;
 use crate::prelude::*;
 use crate::wire::external_id_of;
 
@@ -94,6 +95,15 @@ fn add_noted_contradictions(memory: &Snapshot, plan: &mut Plan) {
             plan.contradictions.push(noted);
         }
     }
+    // A lesson stands in place of its prompt: a change of a rule is one pair, and not four.
+    let mut copies: BTreeMap<RecordId, bool> = BTreeMap::new();
+    let mut is_copy = |id: RecordId| {
+        let read = || memory.get(id).and_then(Result::ok);
+        let judge = || read().is_some_and(|record| is_taught_whole(memory, &record));
+        *copies.entry(id).or_insert_with(judge)
+    };
+    let stays = |pair: &RelatedPair| !pair.pair.into_iter().any(&mut is_copy);
+    plan.contradictions.retain(stays);
 }
 
 impl Memory {

@@ -93,6 +93,24 @@ fn list_lessons(memory: &Snapshot, prompt: &MemoryRecord) -> impl Iterator<Item 
     links.filter_map(|link| memory.get(link.record)?.ok())
 }
 
+/// Returns whether lessons were learned from a prompt that say all that it says, whatever became of
+/// them.
+pub(in crate::operations) fn is_taught_whole(memory: &Snapshot, record: &MemoryRecord) -> bool {
+    if record.record_type() != RecordType::Prompt {
+        return false;
+    }
+    let links = memory.links(record.id);
+    let mut lessons = links.iter().filter(|link| !link.outgoing);
+    if !lessons.any(|link| link.relation == DISTILLED) {
+        return false;
+    }
+    let learned = extract_learnings([record]).into_iter();
+    let ended = extract_withdrawals([record]).into_iter();
+    let taught = learned.chain(ended).map(|(_, lesson)| lesson.text.clone());
+    let taught: Vec<String> = taught.collect();
+    !taught.is_empty() && !states_besides(&record.text, &taught)
+}
+
 fn judge_prompt(
     memory: &Snapshot,
     prompt: &MemoryRecord,
