@@ -3,7 +3,7 @@
 //! were kept; no prompt, no question and no thanks is among them.
 
 use reprise_engine::estimate_tokens;
-use reprise_knowledge::{CommandRun, RunScope, says_something, states_rule};
+use reprise_knowledge::{CommandRun, RunScope, says_something, states_correction, states_rule};
 
 use super::ending::{find_done_sentence, find_left_sentence, split_sentences};
 use super::kept_prompts::SeenMemories;
@@ -411,8 +411,9 @@ pub(in crate::operations) fn list_work(
     work.collect()
 }
 
-/// Lists a project's newest rules, and its other newest decisions and lessons, without those that
-/// another one of them contradicts.
+/// Lists a project's newest rules, and its others: its older rules, its decisions and what a person
+/// corrected, and then its other lessons, each the newest first, without those that another one of
+/// them contradicts.
 fn list_holding(
     memory: &Snapshot,
     project: &str,
@@ -427,9 +428,17 @@ fn list_holding(
     let is_over = |record: &MemoryRecord| over.get(&record.id).is_some_and(|by| ids.contains(by));
     all.retain(|record| !is_over(record));
     let mut rest = 0..RULES_MAX;
-    let (rules, mut others): (Vec<_>, Vec<_>) = all
+    let (rules, others): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|record| !rest.is_empty() && states_rule(&record.text) && rest.next().is_some());
+    // What happened to be learned leaves room for what was decided.
+    let is_decided = |record: &MemoryRecord| {
+        record.record_type() == RecordType::Decision
+            || states_rule(&record.text)
+            || states_correction(&record.text)
+    };
+    let (mut others, lessons): (Vec<_>, Vec<_>) = others.into_iter().partition(is_decided);
+    others.extend(lessons);
     others.truncate(HOLDING);
     (rules, others)
 }
