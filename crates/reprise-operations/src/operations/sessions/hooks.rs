@@ -16,8 +16,8 @@ mod prompt_block;
 mod statusline;
 
 use reprise_knowledge::{
-    SessionTurn, extract_own_words, hook_request_key, says_enough, says_something, states_rule,
-    states_withdrawal,
+    SessionTurn, extract_own_words, hook_request_key, says_enough, says_something,
+    states_correction, states_rule, states_withdrawal,
 };
 use reprise_types::normalize_tag;
 use tokio::time::timeout;
@@ -198,10 +198,10 @@ impl Memory {
         self.learn_stated_rules(&report.session, &report.text).await
     }
 
-    /// Learns what a session told so far if a prompt of it sets or ends a rule: the next session in
-    /// the project needs that, and this one may never end.
+    /// Learns what a session told so far if a prompt of it sets or ends a rule or corrects a fact:
+    /// the next session in the project needs that, and this one may never end.
     async fn learn_stated_rules(&self, session: &str, prompt: &str) -> Result<(), Problem> {
-        if !session.is_empty() && (states_rule(prompt) || states_withdrawal(prompt)) {
+        if !session.is_empty() && teaches(prompt) {
             self.extract_and_store_learnings(session, false).await?;
         }
         Ok(())
@@ -264,11 +264,14 @@ impl Memory {
             opening.as_ref(),
             shortened,
         ));
-        if !is_stored {
-            return answer.map(|(answer, _)| answer);
+        if is_stored {
+            let patience = report.deadline() * KEEPING_SHARE.0 / KEEPING_SHARE.1;
+            self.store_prompt_within(record, patience).await?;
         }
-        let patience = report.deadline() * KEEPING_SHARE.0 / KEEPING_SHARE.1;
-        self.store_prompt_within(record, patience).await?;
+        // A program that is still there, though it is noted as gone, gets nothing either.
+        if !is_read {
+            return Ok(HookAnswer::default());
+        }
         answer.map(|(answer, _)| answer)
     }
 
@@ -417,6 +420,11 @@ impl Memory {
         let memory = self.clone().with_request_key(key);
         memory.store_one(record).await
     }
+}
+
+/// Returns whether a prompt says what later sessions have to know.
+fn teaches(prompt: &str) -> bool {
+    states_rule(prompt) || states_withdrawal(prompt) || states_correction(prompt)
 }
 
 fn project_tag(project: &str) -> Option<String> {
