@@ -1,6 +1,7 @@
 //! What a hook puts into a prompt.
 
 mod cached;
+mod corrected;
 mod credited;
 mod imported;
 mod kept;
@@ -16,7 +17,6 @@ use reprise_agent::EmbedderOpener;
 use reprise_tests::{assert_fields, hostile_text, parse_quoted_lines, seen_if, wait_for_async};
 use reprise_types::{RelevanceVerdict, SystemClock, parse_timestamp};
 
-use super::injected::OTHERS;
 use super::*;
 use crate::Operation;
 use crate::memories::{MemoryChange, MemorySettings};
@@ -163,7 +163,7 @@ fn no_memory_leaves_the_frame_of_a_hook() {
         let others = vec![line(&hostile_text(seed + 1))];
         let parts = [
             ("From earlier sessions; ", WHOLE, own),
-            (OTHERS, "", others),
+            (injected::OTHERS, "", others),
         ];
         let (answer, _) = render_injected(&parts, u128::from(seed), DateTime::UNIX_EPOCH);
         let context = answer.context;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn report(session: &str, project: &str, text: &str) -> HookReport {
+pub(super) fn report(session: &str, project: &str, text: &str) -> HookReport {
     HookReport {
         text: text.to_owned(),
         project: project.to_owned(),
@@ -51,25 +51,31 @@ async fn a_rule_of_a_prompt_begins_the_next_session_though_its_own_never_ended()
 }
 
 /// What hooks answer to one person.
-struct Hooks {
-    memory: Memory,
+pub(super) struct Hooks {
+    pub(super) memory: Memory,
 }
 
 impl Hooks {
-    async fn begin(&self, session: &str) -> String {
+    pub(super) fn of(memories: &Memories) -> Self {
+        Self {
+            memory: memories.user_memory(&"ada".parse().unwrap()),
+        }
+    }
+
+    pub(super) async fn begin(&self, session: &str) -> String {
         let next = report(session, "shop", "");
         let begun = self.memory.handle_hook(HookEvent::SessionStart, next);
         begun.await.unwrap().context
     }
 
-    async fn ask(&self, session: &str, text: &str) -> String {
+    pub(super) async fn ask(&self, session: &str, text: &str) -> String {
         let asked = report(session, "shop", text);
         let answer = self.memory.handle_hook(HookEvent::UserPrompt, asked);
         answer.await.unwrap().context
     }
 
     /// Tells a prompt of before, which is kept when this returns.
-    async fn tell(&self, session: &str, text: &str) {
+    pub(super) async fn tell(&self, session: &str, text: &str) {
         let told = HookReport {
             at: Some(self.memory.now()),
             ..report(session, "shop", text)
@@ -96,9 +102,7 @@ impl Hooks {
 async fn no_question_and_no_order_overrides_a_rule() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks {
-        memory: memories.user_memory(&"ada".parse().unwrap()),
-    };
+    let hooks = Hooks::of(&memories);
     let rule = "From now on never deploy the shop on a Friday.";
     hooks.tell("one", rule).await;
     for (number, asked) in [
@@ -127,9 +131,7 @@ async fn no_question_and_no_order_overrides_a_rule() {
 async fn a_later_rule_that_revokes_an_earlier_one_takes_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks {
-        memory: memories.user_memory(&"ada".parse().unwrap()),
-    };
+    let hooks = Hooks::of(&memories);
     hooks.tell("one", "From now on always use pnpm here.").await;
     let later = "From now on use bun here, no longer pnpm.";
     hooks.tell("two", later).await;
@@ -144,9 +146,7 @@ async fn a_later_rule_that_revokes_an_earlier_one_takes_its_place() {
 async fn a_prompt_is_not_given_beside_the_lesson_that_was_learned_from_it() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks {
-        memory: memories.user_memory(&"ada".parse().unwrap()),
-    };
+    let hooks = Hooks::of(&memories);
     let (rule, branch) = (
         "From now on always use pnpm for the checkout packages here.",
         "Never commit to the main branch of the shop here.",
@@ -192,9 +192,7 @@ async fn a_prompt_is_not_given_beside_the_lesson_that_was_learned_from_it() {
 async fn rules_begin_a_session_however_many_other_lessons_came_later() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks {
-        memory: memories.user_memory(&"ada".parse().unwrap()),
-    };
+    let hooks = Hooks::of(&memories);
     let rules = ["Never commit to main here.", "We always use pnpm here."];
     for rule in rules {
         hooks.tell(rule, rule).await;
@@ -247,9 +245,7 @@ async fn a_sentence_that_ends_a_rule_takes_its_place_where_the_rule_is_known() {
     {
         let folder = tempfile::tempdir().unwrap();
         let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-        let hooks = Hooks {
-            memory: memories.user_memory(&"ada".parse().unwrap()),
-        };
+        let hooks = Hooks::of(&memories);
         // Without the rule it teaches nothing.
         let other = "Never log the mail addresses of customers.";
         hooks
