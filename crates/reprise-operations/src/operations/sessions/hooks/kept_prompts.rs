@@ -48,10 +48,13 @@ impl Memory {
             return Ok(());
         };
         let session = report.session.clone();
+        let said = self.words_record(report, &report.text, RecordType::Prompt);
+        let said = Redactor::new().redact_text(&said.text).text;
         let find = move |memory: &Snapshot| {
             let prompts = list_session_prompts(memory, &session);
             let answered = prompts.iter().filter(|prompt| {
-                received_block(memory, prompt, BLOCKS[0]).is_some()
+                prompt.text == said
+                    && received_block(memory, prompt, BLOCKS[0]).is_some()
                     && (prompt.timestamp - at).abs() <= KEPT_WITHIN
             });
             let nearest = answered.min_by_key(|prompt| (prompt.timestamp - at).abs());

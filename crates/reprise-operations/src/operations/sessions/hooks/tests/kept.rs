@@ -83,7 +83,7 @@ async fn a_prompt_that_its_program_told_of_is_stored_once_however_late_its_answe
     clock.advance(TimeDelta::seconds(40));
     assert_eq!(ask(&memory, told).await, "");
     let late = ask(&sending, prompt("now")).await;
-    assert!(late.contains("rounding"), "{late}");
+    assert_eq!(late, "", "its program is not there any more");
     assert_eq!(count_prompts(&memory).await, 1);
     assert!(!list_kept(&memory).await[0].received_memories());
     // Said again at once, it is another prompt, and it receives what none has received.
@@ -122,6 +122,48 @@ async fn what_a_late_answer_had_is_given_to_the_next_prompt_and_then_to_none() {
         let answer = ask(&sending, prompt("now")).await;
         assert_eq!(answer.contains("rounding"), is_given, "{answer}");
     }
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_answered_late_is_answered_with_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memories, memory, _) = with_lesson(folder.path()).await;
+    let (sending, _) = sent_and_told(&memory, HookEvent::UserPrompt, prompt("now"));
+    // Its time is up before it is looked at, and its program may still read what comes.
+    let hasty = HookReport {
+        deadline_ms: Some(0),
+        ..prompt("now")
+    };
+    let within = Duration::from_mins(1);
+    let answer = sending.handle_prompt(&hasty, within, true).await.unwrap();
+    assert_eq!(answer.context, "");
+    wait_for_async("the prompt is kept", async || {
+        let kept = list_kept(&memory).await;
+        let received: Vec<bool> = kept.iter().map(crate::Prompt::received_memories).collect();
+        seen_if(received == [false], received)
+    })
+    .await;
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_went_on_alone_takes_nothing_from_another_of_its_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memories, memory, clock) = with_lesson(folder.path()).await;
+    let (sending, _) = sent_and_told(&memory, HookEvent::UserPrompt, prompt("now"));
+    let given = ask(&sending, prompt("now")).await;
+    assert!(given.contains("rounding"), "{given}");
+    clock.advance(TimeDelta::seconds(1));
+    let other = HookReport {
+        text: "where is the log of the mail queue, and who reads it?".to_owned(),
+        ..prompt("now")
+    };
+    let (_, told) = sent_and_told(&memory, HookEvent::UserPrompt, other);
+    ask(&memory, told).await;
+    let kept = list_kept(&memory).await;
+    let received: Vec<bool> = kept.iter().map(crate::Prompt::received_memories).collect();
+    assert_eq!(received, [false, true]);
     memories.shut_down().await;
 }
 
