@@ -12,7 +12,8 @@ use reprise_types::limits::TEXT_BYTES_MAX;
 use crate::operations::records::KnownRecord;
 use crate::prelude::*;
 
-use belonging::{project_of_tags, without_project_tags};
+pub(in crate::operations) use belonging::project_of_tags;
+use belonging::without_project_tags;
 pub use learnings::{
     AddLearning, AddLearningArguments, ExtractLearnings, ExtractLearningsArguments, Extracted,
 };
@@ -176,6 +177,9 @@ pub struct Updated {
     pub supersedes: Option<RecordId>,
     /// Whether there is a new version.
     pub is_new: bool,
+    /// Whether it is as it was: it had all of that already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unchanged: bool,
     /// How many bytes the new text had, of which the first 64 KiB are kept; absent where all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated_from_bytes: Option<u64>,
@@ -219,6 +223,7 @@ operation! {
             published,
             project: project_of_tags(&new.tags).map(str::to_owned),
             is_new: new.id != old.id,
+            is_unchanged: new.id == old.id && new.tags == old.tags,
             id: new.id,
             supersedes: new.supersedes,
         })
@@ -237,6 +242,8 @@ operation! {
         });
         if updated.is_new {
             format!("saved as new version {}{project}{cut}{standing}", updated.id).into()
+        } else if updated.is_unchanged {
+            format!("nothing changed: it says that already{project}{standing}").into()
         } else {
             format!("updated{project}{standing}").into()
         }

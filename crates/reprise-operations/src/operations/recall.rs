@@ -1,6 +1,7 @@
 //! What resonates with a text: records with scores and reasons, or one text for a prompt.
 
 pub mod brief;
+mod ended_failures;
 mod left_to_do;
 pub(in crate::operations) mod taught;
 
@@ -254,7 +255,8 @@ impl Memory {
             operation_span("search_memory", &self.user),
             &self.all.service,
         );
-        let recall = if let Some(vector) = vector {
+        let until = request.as_of.or(request.now);
+        let mut recall = if let Some(vector) = vector {
             let id = self.new_recall_id();
             let found = self.run_on_snapshot(move |memory| {
                 let call = RecallCall::new(&request, id, memory.learning_engine());
@@ -271,6 +273,7 @@ impl Memory {
         };
         let first = recall.results.first().map(|result| result.record.id);
         note_records_in_span(&span, recall.results.len(), first);
+        self.mark_ended_failures(until, &mut recall).await?;
         Ok(recall)
     }
 

@@ -136,6 +136,16 @@ pub(crate) fn title_or_beginning(record: &MemoryRecord) -> String {
     line.chars().take(COLUMNS - 3).collect::<String>() + "..."
 }
 
+/// Returns whether a record has all that a change would give it.
+fn changes_nothing(record: &MemoryRecord, changes: &Map<String, Value>) -> bool {
+    let line = serde_json::to_value(ExportLine::new(record)).unwrap_or_default();
+    changes.iter().all(|(field, value)| {
+        let (had, gets) = (&line[field], value);
+        let texts = had.as_str().zip(gets.as_str());
+        texts.map_or(had == gets, |(had, gets)| had.trim() == gets.trim())
+    })
+}
+
 /// A lesson as it is kept, where it is no longer than what is kept of one.
 fn check_lesson_size(kept: Value) -> Result<Value, Problem> {
     let bytes = kept.to_string().len();
@@ -367,6 +377,9 @@ impl Memory {
                 )));
             }
             changes.extend(lesson.text.map(|text| ("text".to_owned(), json!(text))));
+        }
+        if !changes.is_empty() && changes_nothing(&old, &changes) {
+            return Ok((old.clone(), old));
         }
         self.revise(name, changes).await
     }
