@@ -263,7 +263,7 @@ fn render_headline(recall: &RecallResponse, shown: &[LightHit], most: Option<usi
     let count = match (shown.len(), most) {
         (shown, Some(most)) if cut => format!(": {shown} of {found}, cut to {most} tokens"),
         (shown, Some(most)) if shown < found => format!(": {shown} of {found} in {most} tokens"),
-        (shown, _) if shown > own => format!("; {} more only related", shown - own),
+        (shown, _) if own > 0 && shown > own => format!("; {} more only related", shown - own),
         _ => String::new(),
     };
     let mut best = recall.results.iter().take(own);

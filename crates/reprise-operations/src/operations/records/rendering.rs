@@ -29,12 +29,14 @@ const FOR_PROGRAMS: [&str; 5] = [
 ];
 /// Fields of a record's details that only programs need: what a hook found for a prompt, and how
 /// another system stores a lesson.
-const DETAILS_FOR_PROGRAMS: [&str; 9] = [
+const DETAILS_FOR_PROGRAMS: [&str; 11] = [
     "block",
     "category",
     "created_at",
     "given",
     "metadata",
+    "opening",
+    "shortened",
     "source",
     "source_type",
     "type",
@@ -167,7 +169,8 @@ mod tests {
             "provenance": {"source_refs": ["s1"]}, "metadata": {"ticket": "7"},
             "details": {"category": "fix", "created_at": "2026-02-02T09:00:00Z",
                 "metadata": {"extracted_from": "B"}, "source": "s1", "source_type": "session",
-                "type": "learning", "source_notes": "the issue"},
+                "type": "learning", "source_notes": "the issue",
+                "opening": {"nonce": "7f"}, "shortened": "2026-02-02T08:00:00Z"},
             "links": [{"outgoing": true, "record": "B", "relation": "distilled from"},
                 {"outgoing": false, "record": "C", "relation": "contradicts"}],
         });
@@ -195,6 +198,8 @@ mod tests {
             "source_type",
             "category",
             "outgoing",
+            "nonce",
+            "shortened",
         ];
         for part in programs {
             assert!(!said.contains(part), "{part}: {said}");
