@@ -192,6 +192,12 @@ impl<'a> RefusedLine<'a> {
                 "`tags` has no command `{word}`; `{typed}` alone lists the tags"
             ));
         }
+        let mut options = self.command.get_arguments();
+        if options.any(|option| option.get_long() == Some(word)) {
+            return Some(format!(
+                "`{typed}` has no command `{word}`, but an option of that name: `{typed} --{word}`"
+            ));
+        }
         let names = self.command.get_subcommands().map(Command::get_name);
         let names: Vec<&str> = names.collect();
         let similar = find_meant_name(word, names.iter().copied());

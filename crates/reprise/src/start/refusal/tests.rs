@@ -149,6 +149,10 @@ fn a_refusal_names_the_command_the_word_and_what_to_type() {
             "`reprise branch` has no command `frok` (did you mean `fork`?)",
         ),
         (
+            &["tags", "merge", "a", "b"],
+            "`reprise tags` has no command `merge`, but an option of that name: `reprise tags --merge`",
+        ),
+        (
             &["hook", "nope"],
             "`<EVENT>`: the events are session-start, user-prompt",
         ),
