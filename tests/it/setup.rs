@@ -313,3 +313,67 @@ fn at_a_terminal_the_bare_name_proposes_setup_while_no_memory_exists() {
     fs::write(user.join("memory.rvf"), "").expect("a file");
     assert_lacks!(run(), "There is no memory here yet");
 }
+
+#[test]
+fn the_directory_of_models_that_was_named_is_written_and_taken_back() {
+    let home = machine();
+    let models = home.path("own models");
+    let run = |arguments: &[&str]| {
+        let named = [&["--models-dir", &models], arguments, &["--user", "ada"]].concat();
+        setup(&home, &named).expect_code(0)
+    };
+    let shown = run(&["connect", "claude-code", "--show"]);
+    assert_contains!(
+        [shown.stdout, shown.stderr].concat(),
+        "--models-dir",
+        &models
+    );
+    run(&["setup", "--yes"]);
+    let files = [
+        ".claude.json",
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".codex/hooks.json",
+        ".config/zed/settings.json",
+    ];
+    for file in files {
+        assert_contains!(read(&home, file), "--models-dir", &models);
+    }
+    for program in ["claude-code", "codex", "zed"] {
+        run(&["connect", program, "--undo"]);
+    }
+    for file in files {
+        assert_lacks!(read(&home, file), "--models-dir");
+    }
+    // Nobody named one: none is written.
+    setup(&home, &["setup", "--yes", "--user", "ada"]).expect_code(0);
+    assert_lacks!(read(&home, ".claude.json"), "--models-dir");
+}
+
+#[test]
+fn the_first_question_is_about_the_project_of_the_folder() {
+    let home = machine();
+    let folder = crate::sessions::shop(&home);
+    let decision = |text: &str, project: &str, at: &str| {
+        json!({ "text": text, "timestamp": at, "kind": "finding",
+            "tags": [format!("project:{project}")], "details": { "type": "decision" } })
+    };
+    let lines = [
+        decision(
+            "We decided to keep the herons in the northern pond.",
+            "git.example.org/acme/shop",
+            "2026-01-02T09:00:00Z",
+        ),
+        decision(
+            "We decided to feed the walrus at noon.",
+            "git.example.org/acme/zoo",
+            "2026-01-03T09:00:00Z",
+        ),
+    ];
+    home.keep(&lines, &["--user", "ada"]);
+    let mut command = home.command(&["setup", "--yes", "--user", "ada"]);
+    let command = command.env("PATH", PATH).current_dir(&folder);
+    let done = run_to_end(command).expect("reprise runs").expect_code(0);
+    assert_contains!(done.stdout, "what did we decide about the herons", "pond");
+    assert_lacks!(done.stdout, "walrus");
+}

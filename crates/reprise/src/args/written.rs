@@ -26,11 +26,9 @@ pub(crate) fn parse_written(
     words: &[&str],
     find_user: impl FnOnce() -> Option<UserId>,
 ) -> Option<(Common, WrittenCommand)> {
-    let (data, config, rest) = match words {
-        ["--data-dir", data, "--config", config, rest @ ..] => (Some(data), Some(config), rest),
-        ["--data-dir", data, rest @ ..] => (Some(data), None, rest),
-        rest => (None, None, rest),
-    };
+    let (data, rest) = split_option(words, "--data-dir");
+    let (models, rest) = split_option(rest, "--models-dir");
+    let (config, rest) = split_option(rest, "--config");
     let (named, rest) = match rest {
         [name, "--user", user] => (Some(user), vec![*name]),
         [name, event, "--user", user, rest @ ..] => (Some(user), [&[*name, *event], rest].concat()),
@@ -60,7 +58,7 @@ pub(crate) fn parse_written(
     };
     let common = Common {
         data_dir: data.map(Into::into),
-        models_dir: None,
+        models_dir: models.map(Into::into),
         config: config.map(Into::into),
         json: false,
         no_model: false,
@@ -68,6 +66,14 @@ pub(crate) fn parse_written(
         daemon_patience: PATIENCE,
     };
     Some((common, command))
+}
+
+/// Splits off an option with its value, if the words begin with it.
+fn split_option<'w, 'a>(words: &'w [&'a str], name: &str) -> (Option<&'a str>, &'w [&'a str]) {
+    match words {
+        [first, value, rest @ ..] if *first == name => (Some(*value), rest),
+        rest => (None, rest),
+    }
 }
 
 fn parse_hook_words(

@@ -303,6 +303,9 @@ fn build_entry(
     Ok(ProgramEntry {
         program: program.display().to_string(),
         data: context.places.data.display().to_string(),
+        models: context
+            .is_models_dir_named
+            .then(|| context.places.models.display().to_string()),
         config: named.then(|| context.places.config.display().to_string()),
         user: whose.user.to_string(),
         of_project: scope == ConnectScope::Project,

@@ -30,6 +30,8 @@ pub struct Context {
     pub no_model: bool,
     /// Whether the configuration file was named explicitly; child processes get the same one.
     pub(crate) is_config_named: bool,
+    /// Whether an option or the environment names the directory of the models.
+    pub(crate) is_models_dir_named: bool,
     /// Leave a running daemon alone.
     pub(crate) no_daemon: bool,
     /// How long a daemon may be silent.
@@ -71,6 +73,7 @@ impl Context {
     ) -> anyhow::Result<Self> {
         let ai_lessons = crate::env::home_folder().map(|home| AiLessons::read(&home));
         let mut is_config_named = common.config.is_some();
+        let is_models_dir_named = common.models_dir.is_some();
         let mut places = Places::new(common.data_dir, common.models_dir, common.config)?;
         let (config, fault) = read(&places, is_config_named)?;
         let config_fault = fault.map(|(says, in_use)| {
@@ -85,6 +88,7 @@ impl Context {
             remote,
             places,
             is_config_named,
+            is_models_dir_named,
             json: common.json,
             no_model: common.no_model,
             no_daemon: common.no_daemon,

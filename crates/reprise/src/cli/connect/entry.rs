@@ -34,6 +34,8 @@ const SCOPE: [&str; 2] = ["--scope", "project"];
 pub(super) struct ProgramEntry {
     pub(super) program: String,
     pub(super) data: String,
+    /// The directory of the models, if one was named.
+    pub(super) models: Option<String>,
     /// The configuration file, if one was named.
     pub(super) config: Option<String>,
     pub(super) user: String,
@@ -85,6 +87,9 @@ impl ProgramEntry {
     /// Returns the global options in front of every command.
     pub(super) fn global_options(&self) -> Vec<&str> {
         let mut options = vec!["--data-dir", &self.data];
+        if let Some(models) = &self.models {
+            options.extend(["--models-dir", models]);
+        }
         if let Some(config) = &self.config {
             options.extend(["--config", config]);
         }
@@ -103,12 +108,18 @@ impl ProgramEntry {
     /// Returns whether these are the arguments that we write for a server.
     pub(super) fn is_own_mcp_command(arguments: &[&str]) -> bool {
         let [scope, project] = SCOPE;
-        let (["--data-dir", _, "--config", _, arguments @ ..] | ["--data-dir", _, arguments @ ..]) =
-            arguments
-        else {
+        let ["--data-dir", _, rest @ ..] = arguments else {
             return false;
         };
-        match arguments {
+        let rest = match rest {
+            ["--models-dir", _, rest @ ..] => rest,
+            rest => rest,
+        };
+        let rest = match rest {
+            ["--config", _, rest @ ..] => rest,
+            rest => rest,
+        };
+        match rest {
             ["mcp", "--user", _] => true,
             ["mcp", "--user", _, one, other] => (*one, *other) == (scope, project),
             _ => false,

@@ -67,21 +67,36 @@ pub(super) struct AskedExample {
     pub(super) answer: RecallAnswer,
 }
 
-/// Finds a question about what came in that has an answer; `None` if there is none yet.
+/// Finds a question about what came in that has an answer, about the project of this folder before
+/// any other, and one that is surely answered before one that may be; `None` if there is none yet.
 pub(super) fn find_example(context: &Context, user: &UserId) -> Option<AskedExample> {
-    let known = list_known_things(context, user);
-    let about = known.iter().filter_map(KnownThing::to_question);
-    let mut asked = BTreeSet::new();
-    let about = about.filter(|(question, _)| asked.insert(question.clone()));
-    for (question, text) in about.take(QUESTIONS) {
-        let answer = ask_question(context, user, &question);
-        let has_it = |answer: &RecallAnswer| {
-            let mut results = answer.results.iter();
-            results.any(|hit| hit.text.contains(text) || text.contains(&hit.text))
-        };
-        if let Some(answer) = answer.filter(has_it) {
-            return Some(AskedExample { question, answer });
+    let own = project::find_own_repository(context);
+    let mut unsure = None;
+    for place in own.iter().map(Some).chain([None]) {
+        let place = place.map(String::as_str);
+        let known = list_known_things(context, user, place);
+        let about = known.iter().filter_map(KnownThing::to_question);
+        let mut asked = BTreeSet::new();
+        let about = about.filter(|(question, _)| asked.insert(question.clone()));
+        for (question, text) in about.take(QUESTIONS) {
+            let answer = ask_question(context, user, place, &question);
+            let has_it = |answer: &RecallAnswer| {
+                let mut results = answer.results.iter();
+                results.any(|hit| hit.text.contains(text) || text.contains(&hit.text))
+            };
+            let Some(answer) = answer.filter(has_it) else {
+                continue;
+            };
+            let is_sure = answer.verdict == RelevanceVerdict::Relevant;
+            let example = AskedExample { question, answer };
+            if is_sure {
+                return Some(example);
+            }
+            unsure.get_or_insert(example);
         }
+    }
+    if unsure.is_some() {
+        return unsure;
     }
     // What was done is told by its time.
     let times = [
@@ -93,7 +108,7 @@ pub(super) fn find_example(context: &Context, user: &UserId) -> Option<AskedExam
     ];
     times.iter().find_map(|time| {
         let question = format!("what did we do {time}");
-        let answer = ask_question(context, user, &question)?;
+        let answer = ask_question(context, user, None, &question)?;
         Some(AskedExample { question, answer })
     })
 }
@@ -119,18 +134,18 @@ impl KnownThing {
 }
 
 /// Lists what is known: decisions, lessons, and tests that failed. While sessions are still coming
-/// in, their lessons are not stored yet, and are read from what was said.
-fn list_known_things(context: &Context, user: &UserId) -> Vec<KnownThing> {
+/// in, their lessons are not stored yet, and are read from what was said. With a project, only its.
+fn list_known_things(context: &Context, user: &UserId, project: Option<&str>) -> Vec<KnownThing> {
     let mut known = Vec::new();
     for what in [RecordType::Decision, RecordType::Lesson] {
-        known.extend(list_texts(context, user, what, QUESTIONS));
+        known.extend(list_texts(context, user, project, (what, QUESTIONS)));
     }
     if known.is_empty() {
-        known = read_lessons(context, user);
+        known = read_lessons(context, user, project);
     }
     known.sort_by_key(|thing| thing.what != RecordType::Decision);
     known.extend(
-        list_texts(context, user, RecordType::Test, TESTS)
+        list_texts(context, user, project, (RecordType::Test, TESTS))
             .into_iter()
             .filter(is_open()),
     );
@@ -147,8 +162,13 @@ fn is_open() -> impl FnMut(&KnownThing) -> bool {
     }
 }
 
-fn list_texts(context: &Context, user: &UserId, what: RecordType, limit: usize) -> Vec<KnownThing> {
-    let records = list_newest(context, user, what, limit);
+fn list_texts(
+    context: &Context,
+    user: &UserId,
+    project: Option<&str>,
+    (what, limit): (RecordType, usize),
+) -> Vec<KnownThing> {
+    let records = list_newest(context, user, project, (what, limit));
     let texts = records.iter().filter_map(|record| record["text"].as_str());
     let known = texts.map(|text| KnownThing {
         what,
@@ -157,10 +177,16 @@ fn list_texts(context: &Context, user: &UserId, what: RecordType, limit: usize) 
     known.collect()
 }
 
-fn list_newest(context: &Context, user: &UserId, what: RecordType, limit: usize) -> Vec<Value> {
+fn list_newest(
+    context: &Context,
+    user: &UserId,
+    project: Option<&str>,
+    (what, limit): (RecordType, usize),
+) -> Vec<Value> {
     let asked = ListArguments {
         filter: Filter {
             record_type: vec![what],
+            project: project.map(str::to_owned),
             ..Filter::default()
         },
         limit: Some(limit),
@@ -171,8 +197,8 @@ fn list_newest(context: &Context, user: &UserId, what: RecordType, limit: usize)
 }
 
 /// Reads what the newest sessions say that was learned.
-fn read_lessons(context: &Context, user: &UserId) -> Vec<KnownThing> {
-    let answers = list_newest(context, user, RecordType::Answer, ANSWERS);
+fn read_lessons(context: &Context, user: &UserId, project: Option<&str>) -> Vec<KnownThing> {
+    let answers = list_newest(context, user, project, (RecordType::Answer, ANSWERS));
     let mut sessions: Vec<&str> = Vec::new();
     for session in answers.iter().filter_map(|one| one["session_id"].as_str()) {
         if !sessions.contains(&session) {
@@ -202,10 +228,19 @@ fn read_lessons(context: &Context, user: &UserId) -> Vec<KnownThing> {
     known.collect()
 }
 
-/// Asks memory a question; returns what answers it, if anything does.
-fn ask_question(context: &Context, user: &UserId, question: &str) -> Option<RecallAnswer> {
+/// Asks memory a question, with a project only of that; returns what answers it, if anything does.
+fn ask_question(
+    context: &Context,
+    user: &UserId,
+    project: Option<&str>,
+    question: &str,
+) -> Option<RecallAnswer> {
     let asked = RecallArguments {
         query: question.to_owned(),
+        filter: Filter {
+            project: project.map(str::to_owned),
+            ..Filter::default()
+        },
         limit: Some(CANDIDATES),
         ..RecallArguments::default()
     };

@@ -19,6 +19,7 @@ fn build_entry() -> ProgramEntry {
     ProgramEntry {
         program: "/opt/reprise".to_owned(),
         data: "/d".to_owned(),
+        models: None,
         config: None,
         user: "ada".to_owned(),
         of_project: false,

@@ -22,6 +22,7 @@ fn context(folder: &Path) -> Context {
         json: false,
         no_model: true,
         is_config_named: false,
+        is_models_dir_named: false,
         no_daemon: true,
         patience: Duration::ZERO,
         config_fault: None,

@@ -27,6 +27,7 @@ fn build_entry() -> ProgramEntry {
     ProgramEntry {
         program: "/opt/it's here/reprise".to_owned(),
         data: "/home/ada/data".to_owned(),
+        models: None,
         config: None,
         user: "ada".to_owned(),
         of_project: false,

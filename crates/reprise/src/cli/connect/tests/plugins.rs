@@ -27,6 +27,7 @@ fn expected_hooks(form: HookForm) -> Value {
     let entry = ProgramEntry {
         program: "reprise".to_owned(),
         data: "D".to_owned(),
+        models: None,
         config: None,
         user: "U".to_owned(),
         of_project: false,
