@@ -297,3 +297,24 @@ fn a_run_that_used_an_earlier_version_counts_for_the_memory() {
     let told = home.run_json(&["call", "runs"]);
     assert_eq!(told["runs"][0]["used"], json!([now]), "{told}");
 }
+
+#[test]
+fn a_lesson_with_another_amount_is_told_of_the_one_that_it_contradicts() {
+    let home = Home::with(&["--no-daemon", "--no-model"]);
+    home.run_ok(&["learn", "Claims over 50 000 need two signatures"]);
+    let said = home.run_ok(&["learn", "Claims over 80 000 need two signatures"]);
+    assert_contains!(said, "may contradict", "50 000");
+}
+
+#[test]
+fn an_edit_that_changes_nothing_makes_no_version() {
+    let home = Home::with(&["--no-daemon", "--no-model"]);
+    let text = "the cache needs a lifetime of ten seconds";
+    home.run_ok(&["learn", text]);
+    let id = home.run_json(&["list"])["id"].as_str().unwrap().to_owned();
+    let said = home.run_ok(&["edit", &id, text]);
+    assert_contains!(said, "nothing changed");
+    assert_eq!(home.run_json(&["list"])["id"], json!(id));
+    let said = home.run_ok(&["edit", &id, "--content", text]);
+    assert_contains!(said, "nothing changed");
+}

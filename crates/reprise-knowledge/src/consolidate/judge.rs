@@ -140,7 +140,7 @@ fn judge_as_written(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
         && !a.asks
         && !only_a.is_empty()
         && !only_b.is_empty()
-        && give_different_values(text_a, text_b)
+        && (give_different_values(text_a, text_b) || give_different_bounds(text_a, text_b))
     {
         return Judgement::Contradiction(why);
     }
@@ -238,6 +238,26 @@ fn format_words(words: &[&FactWord]) -> String {
         .map(|word| format!("`{}`", word.written))
         .collect();
     words.join(", ")
+}
+
+/// Whether two rules differ only in the amount from which, or up to which, they hold: `claims over
+/// 50000 need two signatures`.
+fn give_different_bounds(a: &str, b: &str) -> bool {
+    let (a, b) = (split_lower_words(a), split_lower_words(b));
+    let before = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let [(Some(one), rest), (Some(other), same)] = [&a, &b].map(|words| {
+        let rest = words.get(before + 1..).unwrap_or_default();
+        (words.get(before), rest)
+    }) else {
+        return false;
+    };
+    let is_one_of = |word: &String, words: &[&str]| words.contains(&word.as_str());
+    let head = a.get(..before).unwrap_or_default();
+    let is_bound = before > 1 && head.last().is_some_and(|word| is_one_of(word, BOUNDS));
+    let is_amount = |word: &String| word.starts_with(|c: char| c.is_ascii_digit());
+    let is_rule = rest.iter().any(|word| is_one_of(word, DUTIES));
+    let depends = head.iter().any(|word| is_one_of(word, CONDITIONS));
+    rest == same && is_bound && is_rule && !depends && is_amount(one) && is_amount(other)
 }
 
 /// Whether two texts give one thing two values: they differ in one span, which is in the position
@@ -382,6 +402,37 @@ const CONDITIONS: &[&str] = &["when", "if", "unless", "until", "while", "wheneve
 
 /// Words which say that something holds now and may not have held before.
 const NOW_WORDS: &[&str] = &["now", "nowadays", "currently", "today", "meanwhile"];
+
+/// Words before the amount from which, or up to which, a rule holds.
+const BOUNDS: &[&str] = &[
+    "over",
+    "above",
+    "beyond",
+    "exceeding",
+    "under",
+    "below",
+    "than",
+    "least",
+    "most",
+    "from",
+    "\u{fc}ber",
+    "unter",
+    "ab",
+    "bis",
+];
+
+/// Words of what such a rule asks for.
+const DUTIES: &[&str] = &[
+    "must",
+    "need",
+    "needs",
+    "require",
+    "requires",
+    "brauchen",
+    "braucht",
+    "muss",
+    "m\u{fc}ssen",
+];
 
 /// Nouns that name a kind of value, so that the word after them is the value.
 const SLOTS: &[&str] = &[

@@ -45,6 +45,65 @@ pub(super) fn tokenize(text: &str) -> Vec<TextToken> {
     tokens
 }
 
+/// Marks between the thousands of a number.
+const THOUSANDS_MARKS: [char; 7] = [' ', ',', '.', '\'', '\u{2019}', '\u{a0}', '\u{202f}'];
+/// Digits of a group.
+const GROUP: usize = 3;
+
+/// Writes the numbers of a text without marks between their thousands: `50 000`, `50,000`, `50'000`
+/// and `50k` are `50000`. A point may be that of a decimal: `1.250` stays as it is.
+pub(super) fn join_thousands(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    let (mut rest, mut before) = (text, [' ', ' ']);
+    while let Some(next) = rest.chars().next() {
+        let is_within = before[1].is_alphanumeric()
+            || (THOUSANDS_MARKS[1..].contains(&before[1]) && before[0].is_ascii_digit());
+        let number = (!is_within && next.is_ascii_digit()).then(|| read_number(rest));
+        let (written, length) = number
+            .flatten()
+            .unwrap_or_else(|| (next.to_string(), next.len_utf8()));
+        joined.push_str(&written);
+        let (read, after) = rest.split_at(length);
+        for c in read.chars() {
+            before = [before[1], c];
+        }
+        rest = after;
+    }
+    joined
+}
+
+/// Reads a number with thousands from the beginning of a text: its digits, and how many bytes of
+/// the text are it; `None` for another.
+fn read_number(text: &str) -> Option<(String, usize)> {
+    let digits_of =
+        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let first = digits_of(text);
+    if text.starts_with('0') {
+        return None;
+    }
+    let (mut digits, mut length) = (text[..first].to_owned(), first);
+    let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric);
+    if let Some(rest) = text[first..].strip_prefix(['k', 'K']) {
+        return ends(rest).then(|| (digits + "000", first + 1));
+    }
+    let mark = text[first..].chars().next()?;
+    if first > GROUP || !THOUSANDS_MARKS.contains(&mark) {
+        return None;
+    }
+    while let Some(rest) = text[length..].strip_prefix(mark) {
+        if digits_of(rest) != GROUP || !ends(&rest[GROUP..]) {
+            break;
+        }
+        digits.push_str(&rest[..GROUP]);
+        length += mark.len_utf8() + GROUP;
+    }
+    let goes_on = text[length..].strip_prefix(THOUSANDS_MARKS);
+    let is_longer =
+        goes_on.is_some_and(|rest| mark != ' ' && rest.starts_with(|c: char| c.is_ascii_digit()));
+    let may_be_decimal = mark == '.' && !digits.ends_with("000");
+    (length > first && !is_longer && !may_be_decimal).then_some((digits, length))
+}
+
 /// Replaces typographic quotes by plain ones.
 pub(super) fn normalize_quotes(text: &str) -> String {
     let plain = text.chars().map(|c| match c {

@@ -5,6 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use super::tokens::join_thousands;
+
 const PHRASES: &str = include_str!("phrases.txt");
 /// Most words of a phrase.
 const PHRASE_WORDS_MAX: usize = 3;
@@ -65,7 +67,8 @@ static TABLE: LazyLock<Phrases> = LazyLock::new(|| {
 
 /// Returns the text as it is compared, and whether it announces that it corrects something.
 pub(super) fn reword_for_comparison(text: &str) -> (String, bool) {
-    let mut rest = text;
+    let text = &join_thousands(text);
+    let mut rest = text.as_str();
     for _ in 0..OPENERS_MAX {
         match strip_opener(rest) {
             Some(said) => rest = said,

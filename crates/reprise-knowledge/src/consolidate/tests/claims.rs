@@ -165,3 +165,44 @@ fn numbers_in_words_differ_as_numbers_in_digits_do() {
     let words = "The session cookie lives for fifteen minutes";
     assert_eq!(judge_texts(same, words), Judgement::Same);
 }
+
+#[test]
+fn a_number_is_one_however_its_thousands_are_parted() {
+    let says = |amount: &str| format!("Claims over {amount} need two signatures.");
+    let notations = |amount: &str| {
+        let parted = [" ", ",", ".", "'", "\u{a0}", "\u{202f}"];
+        let parted = parted.map(|mark| format!("{amount}{mark}000"));
+        let whole = [format!("{amount}000"), format!("{amount}k")];
+        parted.into_iter().chain(whole).collect::<Vec<String>>()
+    };
+    for one in notations("50") {
+        for same in notations("50") {
+            let judged = judge_texts(&says(&one), &says(&same));
+            assert_eq!(judged, Judgement::Same, "{one} / {same}");
+        }
+        for other in notations("80") {
+            let judged = judge_texts(&says(&one), &says(&other));
+            assert!(
+                matches!(judged, Judgement::Contradiction(_)),
+                "{one} / {other}: {judged:?}"
+            );
+        }
+    }
+    // Of another kind of thing another amount may hold.
+    let judged = judge_texts(&says("50 000"), "Loans over 80 000 need two signatures.");
+    assert!(!matches!(judged, Judgement::Contradiction(_)), "{judged:?}");
+    // Neither a version, a list nor a decimal has thousands.
+    for (one, other) in [
+        (
+            "The worker needs version 1.25",
+            "The worker needs version 125",
+        ),
+        ("The rooms 12, 345 are locked", "The rooms 12345 are locked"),
+        (
+            "The ratio of the mixer is 1.250",
+            "The ratio of the mixer is 1250",
+        ),
+    ] {
+        assert_ne!(judge_texts(one, other), Judgement::Same, "{one} / {other}");
+    }
+}
