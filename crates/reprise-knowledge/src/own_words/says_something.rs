@@ -5,15 +5,15 @@ const FILLERS: &[&str] = &[
     "a", "again", "agree", "agreed", "ahead", "all", "alright", "also", "an", "and", "any",
     "anyway", "are", "as", "at", "awesome", "be", "but", "by", "can", "carry", "come", "continue",
     "cool", "correct", "could", "course", "did", "do", "does", "doing", "done", "else", "exactly",
-    "fine", "first", "for", "from", "get", "give", "go", "going", "good", "got", "great", "have",
-    "help", "hello", "hey", "hi", "how", "i", "if", "in", "is", "it", "its", "just", "keep",
-    "kindly", "let", "lets", "lgtm", "like", "look", "looks", "make", "maybe", "me", "mhm", "more",
-    "my", "next", "nice", "no", "nope", "not", "now", "of", "ok", "okay", "on", "one", "or",
-    "perfect", "perhaps", "please", "plan", "proceed", "really", "resume", "right", "same", "see",
-    "should", "so", "sounds", "step", "sure", "thank", "thanks", "that", "the", "them", "then",
-    "there", "these", "they", "thing", "think", "this", "those", "to", "too", "try", "up", "us",
-    "very", "wait", "want", "was", "way", "we", "well", "what", "will", "with", "work", "works",
-    "would", "yeah", "yep", "yes", "you",
+    "fine", "first", "for", "from", "gern", "get", "give", "glad", "go", "going", "good", "got",
+    "great", "happy", "have", "help", "hello", "hey", "hi", "how", "i", "if", "in", "is", "it",
+    "its", "just", "keep", "kindly", "let", "lets", "lgtm", "like", "look", "looks", "make",
+    "maybe", "me", "mhm", "more", "my", "next", "nice", "no", "nope", "not", "now", "of", "ok",
+    "okay", "on", "one", "or", "perfect", "perhaps", "please", "plan", "proceed", "really",
+    "resume", "right", "same", "see", "should", "so", "sounds", "step", "sure", "thank", "thanks",
+    "that", "the", "them", "then", "there", "these", "they", "thing", "think", "this", "those",
+    "to", "too", "try", "up", "us", "very", "wait", "want", "was", "way", "we", "welcome", "well",
+    "what", "will", "with", "work", "works", "would", "yeah", "yep", "yes", "you", "youre",
 ];
 /// Other words that it takes to say something.
 const WORDS_MIN: usize = 2;
@@ -58,6 +58,10 @@ mod tests {
             "OK, that looks good. Continue!",
             "sounds good, let's do it that way please",
             "thanks, now try it again please",
+            "You're welcome.",
+            "You\u{2019}re very welcome, glad I could help!",
+            "Happy to help!",
+            "Gern geschehen!",
             "",
         ] {
             assert!(!says_something(text), "{text}");
