@@ -43,8 +43,8 @@ pub(super) fn find_project(
     found
 }
 
-/// Returns the name of the project that a folder belongs to, walking back at most `commits` commits;
-/// it is empty for the root of all folders.
+/// Returns the name of the project that a folder belongs to, walking back at most `commits`
+/// commits; it is empty for the root of all folders.
 pub(super) fn name_folder_within(
     context: &Context,
     folder: &Path,
