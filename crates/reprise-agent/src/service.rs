@@ -8,7 +8,9 @@ use ractor::{Actor, ActorCell, ActorId, ActorRef, ActorStatus};
 use reprise_engine::{
     CheckpointOutcome, CompactionOutcome, Engine, Snapshot, WriteBatch, WriteBatchReport,
 };
-use reprise_types::{Embedding, MemoryError, NewRecord, UserId, WriteOutcome};
+use reprise_types::{
+    Embedding, MemoryError, NewRecord, RecallId, RecallReceipt, RecordId, UserId, WriteOutcome,
+};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
@@ -245,6 +247,24 @@ impl MemoryService {
             reply,
         };
         self.0.directory.send_request(user, write).await
+    }
+
+    /// Adds records to the receipt of a recall, which the caller returned in its answer, so that an
+    /// outcome can give them credit.
+    pub async fn add_to_receipt(
+        &self,
+        user: &UserId,
+        recall_id: RecallId,
+        records: Vec<RecordId>,
+    ) -> Result<(), MemoryError> {
+        let memory = self.0.directory.open_agent(user).await?;
+        memory.queue_receipt(RecallReceipt {
+            recall_id,
+            at: self.0.config.clock.now(),
+            query: None,
+            records,
+        });
+        Ok(())
     }
 
     /// Returns the latest snapshot of a user's memory, whose file is opened if it is closed.

@@ -82,7 +82,15 @@ impl RunTracker {
     pub(crate) fn store_receipt(&mut self, receipt: RecallReceipt) {
         let mut receipts = self.receipts.iter_mut();
         match receipts.find(|known| known.recall_id == receipt.recall_id) {
-            Some(known) => *known = receipt,
+            Some(known) => {
+                let new = receipt.records.into_iter();
+                for record in new {
+                    if !known.records.contains(&record) {
+                        known.records.push(record);
+                    }
+                }
+                known.query = known.query.take().or(receipt.query);
+            }
             None => self.receipts.push_back(receipt),
         }
         if self.receipts.len() > RECEIPTS_MAX {

@@ -120,23 +120,9 @@ pub async fn recall_filtered(
     memory.recall(request, None, scope).await
 }
 
-/// What a recall finds, with whole records, and with lessons in the place of the prompts that they
-/// were learned from.
+/// What a recall finds, with whole records: what is left to do first where that is asked, and lessons
+/// in the place of the prompts that they were learned from. An outcome may name all of it.
 pub async fn recall_records(
-    memory: &Memory,
-    asked: &RecallArguments,
-) -> Result<RecallResponse, Problem> {
-    let found = search_records(memory, asked).await?;
-    // Who asks for a type, a kind or a time gets just that.
-    let filter = &asked.filter;
-    let is_of_all = filter.record_type.is_empty() && filter.kind.is_empty();
-    if is_of_all && filter.source.is_empty() && asked.as_of.is_none() {
-        return memory.place_lessons(found).await;
-    }
-    Ok(found)
-}
-
-async fn search_records(
     memory: &Memory,
     asked: &RecallArguments,
 ) -> Result<RecallResponse, Problem> {
@@ -146,26 +132,33 @@ async fn search_records(
     let vector = question_vector(asked.embedding_space.as_ref(), asked.embedding.as_ref());
     let vector = vector.map_err(Problem::conflict)?;
     let scope = asked.scope.unwrap_or(memory.default_recall_scope());
+    let wanted = request.top_k;
+    if asked.applying {
+        // Room for those that are left out.
+        request.top_k = wanted.saturating_mul(2);
+    }
+    let mut recall = memory.recall(request.clone(), vector, scope).await?;
+    let ranked: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
     let work = left_to_do::WorkQuestion::parse(&asked.query);
     if let Some(work) = work.filter(|_| scope != RecallScope::Global) {
-        let recall = memory.recall(request.clone(), vector, scope).await?;
-        return memory.put_open_work_first(&request, work, recall).await;
+        recall = memory.put_open_work_first(&request, work, recall).await?;
     }
-    if !asked.applying {
-        return memory.recall(request, vector, scope).await;
-    }
-    // Room for those that are left out.
-    let wanted = request.top_k;
-    let request = RecallRequest {
-        top_k: wanted.saturating_mul(2),
-        ..request
+    // Who asks for a type, a tag, a session or a time gets just that.
+    let of_project = Filter {
+        project: asked.filter.project.clone(),
+        ..Filter::default()
     };
-    let mut recall = memory.recall(request, vector, scope).await?;
-    let (here, question) = (&asked.context, &asked.query);
-    let results = &mut recall.results;
-    results.retain(|found| LessonCard::applies_here(&found.record, here, question));
-    recall.results.truncate(wanted);
-    decide_shown(&mut recall);
+    if asked.filter == of_project && asked.as_of.is_none() {
+        recall = memory.place_lessons(recall).await?;
+    }
+    if asked.applying {
+        let (here, question) = (&asked.context, &asked.query);
+        let results = &mut recall.results;
+        results.retain(|found| LessonCard::applies_here(&found.record, here, question));
+        results.truncate(wanted);
+        decide_shown(&mut recall);
+    }
+    memory.note_placed(&ranked, &recall).await?;
     Ok(recall)
 }
 
@@ -222,6 +215,23 @@ impl Memory {
         let recall = self.add_repository_hits(&asked, None, recall).await;
         self.note_recall(&asked.query, &recall, at, began);
         Ok(recall)
+    }
+
+    /// Adds what came into an answer after it was ranked to what an outcome may name.
+    pub(super) async fn note_placed(
+        &self,
+        ranked: &BTreeSet<RecordId>,
+        recall: &RecallResponse,
+    ) -> Result<(), Problem> {
+        let placed = recall.results.iter().filter(|one| one.published.is_none());
+        let placed = placed.map(|one| one.record.id);
+        let placed: Vec<RecordId> = placed.filter(|id| !ranked.contains(id)).collect();
+        if !placed.is_empty() {
+            let service = self.require_service()?;
+            let added = service.add_to_receipt(&self.user, recall.recall_id, placed);
+            added.await?;
+        }
+        Ok(())
     }
 
     /// Notes a recall for the page, if there is a memory that it could find something in.

@@ -237,6 +237,35 @@ async fn what_is_left_is_told_first_whatever_the_limit() {
 }
 
 #[tokio::test]
+async fn an_outcome_may_name_what_was_put_before_the_ranked_results() {
+    let ada = Ada::new().await;
+    let memory = ada.memory();
+    let left = "The signature of the refunds is not done yet for Flask.";
+    memory
+        .handle_hook(HookEvent::Stop, report("before", left))
+        .await
+        .unwrap();
+    for number in 0..8 {
+        let note = format!("What is left to do in the shop of room {number}: sweep the floor.");
+        ada.call("learn", json!({ "text": note })).await;
+    }
+    let asked = RecallArguments {
+        query: "what is left to do in shop".to_owned(),
+        limit: Some(1),
+        ..RecallArguments::default()
+    };
+    let answer = recall_answer(&memory, &asked).await.unwrap();
+    assert_eq!(answer.results[0].text, left);
+    let used = OutcomeLine {
+        recall_id: Some(answer.recall_id),
+        used: vec![answer.results[0].id.to_string()],
+        quality: 1.0,
+        ..OutcomeLine::default()
+    };
+    memory.learn_outcome_at(used, memory.now()).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_place_that_is_no_project_says_that_something_else_is_asked() {
     let ada = Ada::new().await;
     let memory = ada.memory();
