@@ -125,7 +125,8 @@ test("results stand in the order of the number that is shown, and Why ends with 
   assert.deepEqual(scores, [...scores].sort((a, b) => b - a));
   await tab.locator(".hit summary:has-text('Why')").first().click();
   const rows = (await tab.locator(".hit .signals").first().innerText()).split("\n");
-  assert.match(rows.at(-1), /together\s+weak below 0\.20\s+0\.\d\d/);
+  assert.match(rows.at(-2), /start\s+the same for every memory\s+[-+]/);
+  assert.match(rows.at(-1), /together\s+[-+]?\d+\.\d\d, as a score from 0 to 1 \(weak below 0\.20\)\s+0\.\d\d/);
   assert.ok(rows.every((row) => !/\s0\.00$/.test(row)), rows.join("; "));
   isClean(tab);
 });

@@ -99,7 +99,7 @@ test("a project with a short and a whole name is one row, and one pause meets bo
   const tab = await house.tab("two", { viewport: { width: 1280, height: 800 } });
   await tab.goto(`${tab.origin}/projects`);
   assert.equal(await tab.locator("tbody tr").count(), 1);
-  assert.match(await tab.locator("tbody tr").innerText(), /shop shop-1f2e3d4c\s+2\b/);
+  assert.match(await tab.locator("tbody tr").innerText(), /shop\s+shop-1f2e3d4c\s+2\b/);
   await house.reprise("pause", "--project", "shop", "--user", "two");
   await tab.reload();
   assert.equal(await tab.locator("tbody button[value=off]").getAttribute("aria-pressed"), "true");

@@ -7,6 +7,10 @@ import { NO_ROOMS, ROOMS, addresses, forgetOne, live, routes, visit } from "./ro
 
 const WIDTHS = [390, 768, 1280, 2560];
 const SCHEMES = ["light", "dark"];
+/** Widths between them, at which columns could squeeze each other. */
+const BETWEEN = [861, 900, 1024, 1100, 1151, 1200];
+/** Fewest pixels of the title of a row, of 200 letters. */
+const TITLE_MIN = 150;
 
 let house;
 let lived;
@@ -14,6 +18,7 @@ before(async () => {
   house = await House.start();
   const say = (n) => `Note ${n} of the auth team: the refresh takes the lock twice, and users are logged out at random.`;
   lived = await live(house, "ada", say, 40);
+  await house.reprise("pause", "--project", "shop", "--user", "ada");
 });
 after(() => house.end());
 
@@ -50,6 +55,24 @@ test("axe finds nothing in any room, and none is wider than its window, light an
         await tab.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
         found.push(...(await violations(tab)).map((one) => `${room} ${width} ${colorScheme}: ${one}`));
       }
+    }
+  }
+  assert.deepEqual(found, []);
+});
+
+test("no room is too wide between these widths, and none leaves a title without room", async () => {
+  const { tab, rooms } = await looked({ viewport: { width: 1280, height: 900 } });
+  const found = [];
+  for (const room of rooms) {
+    await tab.goto(tab.origin + room);
+    await unfold(tab);
+    for (const width of BETWEEN) {
+      await tab.setViewportSize({ width, height: 900 });
+      const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (wide > 0) found.push(`${room} at ${width}: ${wide} px too wide`);
+      const narrow = await tab.evaluate((least) => [...document.querySelectorAll("main .row .x")]
+        .filter((one) => one.checkVisibility() && one.clientWidth < Math.min(least, one.scrollWidth)).length, TITLE_MIN);
+      if (narrow) found.push(`${room} at ${width}: ${narrow} titles below ${TITLE_MIN} px`);
     }
   }
   assert.deepEqual(found, []);

@@ -133,7 +133,14 @@ function unfold(row) {
 function select(row) {
   const box = row.querySelector("input[type=checkbox]");
   if (box instanceof HTMLInputElement) box.checked = !box.checked;
+  countSelected();
   document.querySelector("[data-list]")?.classList.toggle("picking", !!document.querySelector(".row > input:checked"));
+}
+
+/** Says how many rows are selected. */
+function countSelected() {
+  const count = document.querySelectorAll(".row > input:checked").length;
+  for (const said of document.querySelectorAll("[data-selected]")) said.textContent = `${count} selected`;
 }
 
 /** @param {KeyboardEvent} event */
@@ -210,6 +217,8 @@ export function list() {
     event.preventDefault();
     open(row);
   });
+  document.addEventListener("change", countSelected);
+  document.addEventListener("reset", () => setTimeout(countSelected));
   window.addEventListener("popstate", followAddress);
   if (new URL(location.href).searchParams.has("open")) followAddress();
   const opened = document.querySelector("[data-opens]");

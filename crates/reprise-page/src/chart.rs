@@ -137,6 +137,9 @@ const GROUPS: [(&[&str], &str, &str); 3] = [
 /// What the row of the score means.
 const TOGETHER: &str = "All of them, and a start that is the same for every memory, make a score \
     from 0 to 1; results are sorted by it";
+/// What the row of the start means.
+const START: &str = "How rarely any memory answers, and how likely the question is about something \
+    else";
 /// What the row of learning means.
 const LEARNING_MEANING: &str = "What the results of earlier runs changed in the score";
 
@@ -182,6 +185,13 @@ pub(crate) fn render_signals(why: &RankExplanation, score: f32) -> Markup {
     });
     let mut sums: Vec<(String, String, f32)> = groups.chain([learning]).chain(alone).collect();
     sums.retain(|(.., sum)| sum.abs() >= LEAST_SHOWN);
+    let is_start = |signal: &&RankSignal| SAME_FOR_ALL.contains(&signal.name.as_str());
+    let start = signals.iter().filter(is_start);
+    let start = start.map(|signal| signal.contribution).sum::<f32>();
+    let sum = signals
+        .iter()
+        .map(|signal| signal.contribution)
+        .sum::<f32>();
     let most = sums.iter().map(|(.., sum)| sum.abs());
     let most = most.fold(0.001, f32::max);
     html! {
@@ -194,10 +204,18 @@ pub(crate) fn render_signals(why: &RankExplanation, score: f32) -> Markup {
                         td class="number" { (text::format_signed(sum)) }
                     }
                 }
+                @if start.abs() >= LEAST_SHOWN {
+                    tr {
+                        th scope="row" title=(START) { "start" }
+                        td class="bar-cell" { "the same for every memory" }
+                        td class="number" { (text::format_signed(start)) }
+                    }
+                }
                 tr class="together" {
                     th scope="row" title=(TOGETHER) { "together" }
                     td class="bar-cell" {
-                        "weak below " (format!("{:.2}", RelevanceVerdict::WEAK_BELOW))
+                        (text::format_signed(sum)) ", as a score from 0 to 1 (weak below "
+                        (format!("{:.2}", RelevanceVerdict::WEAK_BELOW)) ")"
                     }
                     td class="number" { (format!("{score:.2}")) }
                 }
@@ -401,6 +419,9 @@ mod tests {
         assert!(row("a statement, not talk").contains("+6.30"), "{table}");
         assert!(!table.contains(">words<"), "it adds nothing: {table}");
         assert!(row("together").contains("0.64"), "{table}");
+        // What moved the score adds up: 0.4 + 0.3 - 8 + 6.3 = -1.
+        assert!(row("start").contains("-8.00"), "{table}");
+        assert!(row("together").contains("-1.00, as a score"), "{table}");
         assert!(!table.contains("time"), "nothing of time is in it: {table}");
         assert!(!table.contains("starting"), "{table}");
         let groups = GROUPS.iter().flat_map(|(signals, ..)| signals.iter());

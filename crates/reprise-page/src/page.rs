@@ -20,6 +20,7 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
+use maud::html;
 use reprise_operations::{Memories, Memory, Operation, Problem, describe_redactions};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Calendar, Clock, UserId};
@@ -31,7 +32,7 @@ use crate::backup_files::{
 use crate::compress::accepts_gzip;
 use crate::guard::{is_from_own_page, secure_response};
 use crate::kept_reviews::KeptReviews;
-use crate::shell::{FORM_TOKEN, SIGN_OUT, SWITCH, render_standalone};
+use crate::shell::{FORM_TOKEN, SIGN_OUT, SWITCH, render_page, render_standalone};
 use crate::sign_in::{PageGrant, PageSessions, SignInLink, Visitor};
 use crate::undo::UndoList;
 use crate::{assets, text};
@@ -366,8 +367,18 @@ pub(crate) fn none_if_missing<T>(answer: PageResult<T>) -> PageResult<Option<T>>
     }
 }
 
-async fn unknown_address() -> PageError {
-    PageError::new(StatusCode::NOT_FOUND, NO_ROOM)
+/// Says that there is no page; whoever is signed in has the header, to go on from there.
+async fn unknown_address(visit: PageResult<PageRequest>) -> Response {
+    let error = PageError::new(StatusCode::NOT_FOUND, NO_ROOM);
+    let Ok(visit) = visit else {
+        return error.into_response();
+    };
+    let (title, rest) = error.split_sentence();
+    let body = html! {
+        p class="lead" { (rest) }
+        p class="acts" { a class="button" href="/" { "Home" } }
+    };
+    (error.status, render_page(&visit, "", title, &body)).into_response()
 }
 
 /// Checks every request, and sets the security headers of every response.

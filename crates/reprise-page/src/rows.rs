@@ -3,6 +3,8 @@
 mod context;
 mod groups;
 
+use std::collections::BTreeSet;
+
 use reprise_operations::find_test_verdict;
 use reprise_types::short_project_name;
 
@@ -205,6 +207,30 @@ fn category_tooltip(record: &MemoryRecord) -> Option<String> {
     category.map(|category| format!("The dot shows the category: {category}"))
 }
 
+/// Returns a tag as people are shown it: that of a project has its short name.
+pub(crate) fn label_tag(tag: &str) -> String {
+    match tag.strip_prefix("project:") {
+        Some(project) => format!("project:{}", short_project_name(project)),
+        None => tag.to_owned(),
+    }
+}
+
+/// Renders what the coloured dots before the types of records stand for; nothing if none has a dot.
+pub(crate) fn render_category_legend(records: &[MemoryRecord]) -> Markup {
+    let named = records.iter().filter_map(own_category);
+    let named: BTreeSet<(String, &str)> = named
+        .filter_map(|category| Some((category_class(category)?, category)))
+        .collect();
+    html! {
+        @if !named.is_empty() {
+            p class="faint legend" {
+                "Dots show the category:"
+                @for (class, category) in &named { " " span class={ "category " (class) } { (category.replace('_', " ")) } }
+            }
+        }
+    }
+}
+
 /// Renders the icon of a record's type, in its colour; a failed test has an icon of its own, and so
 /// has one of which it is not known how it ended.
 pub(crate) fn kind_icon(record: &MemoryRecord) -> Markup {
@@ -257,6 +283,7 @@ pub(crate) fn render_list(visit: &PageRequest, rows: &Markup) -> Markup {
             @if !visit.read_only {
                 form id="many" class="many" method="post" action="/many" {
                     (crate::shell::render_form_token_field(visit))
+                    span class="count" data-selected role="status" {}
                     label { "Tag" input name="tag" maxlength="100" autocomplete="off"; }
                     button name="act" value="tag" data-command="Tag the selected memories" { "Add tag" }
                     button name="act" value="compare" data-command="Compare or merge two selected memories" { "Compare two" }
@@ -331,6 +358,24 @@ mod tests {
         );
         assert_eq!(first_line("`make` failed:"), Some("`make` failed:"));
         assert_eq!(first_line("  \n "), None);
+    }
+
+    #[test]
+    fn a_tag_of_a_project_has_its_short_name_and_each_dot_is_explained_once() {
+        assert_eq!(label_tag("project:github.com/acme/shop"), "project:shop");
+        assert_eq!(label_tag("project:shop"), "project:shop");
+        assert_eq!(label_tag("type:decision"), "type:decision");
+        let learned = |category: &str| {
+            let mut body = RecordBody::new("a", MemorySource::UserInput, MemoryKind::Finding);
+            body.details = Some(json!({ "type": "learning", "category": category }));
+            body.into_record(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH)
+        };
+        let records = ["task_completion", "pattern", "pattern", "no such category"].map(learned);
+        let legend = render_category_legend(&records).into_string();
+        assert_eq!(legend.matches("<span").count(), 2, "{legend}");
+        assert!(legend.contains("category-pattern\">pattern<"), "{legend}");
+        assert!(legend.contains(">task completion<"), "{legend}");
+        assert!(render_category_legend(&[]).into_string().is_empty());
     }
 
     #[test]

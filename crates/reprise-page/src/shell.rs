@@ -135,10 +135,18 @@ fn render_named_page(
     let place = PLACES
         .into_iter()
         .find(|(path, _, _, tabs)| *path == tab || tabs.iter().any(|(path, _)| *path == tab));
-    let (place, _, _, tabs) = place.unwrap_or_default();
+    let (place, place_name, _, tabs) = place.unwrap_or_default();
+    // Tabs that share a heading are told apart in the history of the browser.
+    let own = tabs.iter().find(|(path, _)| *path == tab);
+    let own =
+        own.filter(|(_, name)| title == heading && *heading == place_name && *name != place_name);
+    let title = own.map_or_else(
+        || (*title).to_owned(),
+        |(_, name)| format!("{place_name}: {name}"),
+    );
     let is_named = ![HOME, ASK].contains(&place);
     render_document(
-        title,
+        &title,
         &html! {
             (render_header(visit, place))
             main id="main" tabindex="-1" {
@@ -309,20 +317,20 @@ fn render_pause_switch(visit: &PageRequest) -> Markup {
     let pause = rules.iter().find(|rule| rule.is_for(None, None));
     let some = pause.is_none().then(|| count_pauses(&rules)).flatten();
     let (label, class) = match pause.map(|rule| rule.mode) {
-        None if some.is_some() => ("Memory on", "light"),
         None => ("Memory on", "light on"),
-        Some(PauseMode::ReadOnly) => ("Read only", "light"),
-        Some(PauseMode::Off) => ("Paused", "light"),
+        Some(PauseMode::ReadOnly) => ("Read only", "light less"),
+        Some(PauseMode::Off) => ("Paused", "light less"),
     };
     let calendar = visit.page.calendar();
     let until = pause.and_then(|rule| rule.until);
     let whole = some.as_ref().map(|some| format!("{label}, {some}"));
     html! {
         details class="menu pause" {
-            summary aria-label=[whole.as_ref()]
-                title=(whole.as_deref().unwrap_or("Pause memory, or make it read only")) {
+            summary title=(whole.as_deref().unwrap_or("Pause memory, or make it read only")) {
                 span class=(class) {} span class="pause-label" { (label) }
-                @if let Some(some) = &some { span class="faint some" { (some) } }
+                @if let Some(some) = &some {
+                    span class="unseen-text" { ", " } span class="faint some" { (some) }
+                }
                 @if let Some(until) = until {
                     span class="faint" { "until " (calendar.format_time_of_day(until)) }
                 }

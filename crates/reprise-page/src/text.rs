@@ -88,8 +88,32 @@ pub(crate) fn shorten_title(text: &str, chars: usize) -> Markup {
     }
 }
 
-/// Splits what one text has more than another into parts that are kept, removed or added.
+/// Splits what one text has more than another into parts that are kept, removed or added. Where
+/// most words differ, the whole texts are the parts, since a change at each word says nothing.
 pub(crate) fn diff_words(before: &str, after: &str) -> Vec<(ChangeTag, String)> {
+    let parts = diff_each_word(before, after);
+    let count = |is_counted: &dyn Fn(ChangeTag) -> bool| {
+        let counted = parts.iter().filter(|(tag, _)| is_counted(*tag));
+        let words = counted.map(|(_, part)| part.split_whitespace().count());
+        words.sum::<usize>()
+    };
+    let changes = parts.iter().filter(|(tag, _)| *tag != ChangeTag::Equal);
+    let equal = count(&|tag| tag == ChangeTag::Equal);
+    let longer = [ChangeTag::Delete, ChangeTag::Insert].map(|own| count(&|tag| tag == own));
+    let is_other_text = longer.iter().all(|own| *own > equal);
+    if changes.count() > PAIR_OF_CHANGES && is_other_text {
+        return vec![
+            (ChangeTag::Delete, before.to_owned()),
+            (ChangeTag::Insert, after.to_owned()),
+        ];
+    }
+    parts
+}
+
+/// Changes of a text of which one part was replaced.
+const PAIR_OF_CHANGES: usize = 2;
+
+fn diff_each_word(before: &str, after: &str) -> Vec<(ChangeTag, String)> {
     let diff = TextDiff::from_words(before, after);
     let mut parts: Vec<(ChangeTag, String)> = Vec::new();
     for change in diff.iter_all_changes() {
@@ -308,6 +332,21 @@ mod tests {
         let long = "x".repeat(60_000);
         assert!(highlight(&long, &[]).into_string().chars().count() < 500);
         assert!(shorten(&long, 80).into_string().chars().count() < 200);
+    }
+
+    #[test]
+    fn texts_that_share_few_words_are_compared_as_a_whole() {
+        let [before, after] = [
+            "Run the migration by hand before a deploy, on the replica",
+            "Deploys wait for the green build, then the bot ships it",
+        ];
+        let whole = vec![
+            (ChangeTag::Delete, before.to_owned()),
+            (ChangeTag::Insert, after.to_owned()),
+        ];
+        assert_eq!(diff_words(before, after), whole);
+        let added = diff_words("one two", "one and more words that are new two");
+        assert_eq!(added.len(), 3, "nothing was removed: {added:?}");
     }
 
     #[test]

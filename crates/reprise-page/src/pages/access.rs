@@ -1,5 +1,7 @@
 //! The tab of Settings that says who can use this memory over HTTP: tokens, and HTTP itself.
 
+use reprise_types::UserId;
+
 use crate::page::Token;
 use crate::prelude::*;
 
@@ -173,6 +175,8 @@ pub(crate) async fn add_token(posted: Posted) -> PageResult<Markup> {
             p role="status" { "This token is shown once. Copy it to the program that uses it." }
             pre class="block" data-copy { (token) }
             @if let Some(http) = &http {
+                p class="why" { "In a terminal:" }
+                pre class="block" data-copy { (describe_curl(&http.address, &visit.user, &token)) }
                 p class="why" { "For a program with MCP over HTTP:" }
                 pre class="block" data-copy { (describe_http_server(&http.address, &token)) }
             }
@@ -181,6 +185,17 @@ pub(crate) async fn add_token(posted: Posted) -> PageResult<Markup> {
         @if http.is_none() { (render_http(visit, None)) }
     };
     Ok(render_page(visit, ACCESS, "New token", &body))
+}
+
+/// Writes the line that asks this memory from a terminal.
+fn describe_curl(address: &str, user: &UserId, token: &str) -> String {
+    let path = format!(
+        "http://{address}/v1/users/{}/recall",
+        percent_encode(user.as_str())
+    );
+    format!(
+        "curl {path} -H \"Authorization: Bearer {token}\" -d '{{\"query\": \"what was decided\"}}'"
+    )
 }
 
 /// Writes the settings by which a program reaches this memory by MCP over HTTP.

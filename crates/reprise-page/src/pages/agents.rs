@@ -15,7 +15,7 @@ use reprise_types::{RecallId, RelevanceVerdict};
 use super::ask::ratings::Ratings;
 use super::week::{
     Turn, describe_asked_times, describe_left_out, describe_match, describe_nothing_added,
-    describe_result, describe_unanswered, render_outcome_chips, render_use_chip,
+    describe_result, describe_unanswered, first_characters, render_outcome_chips, render_use_chip,
 };
 use crate::prelude::*;
 use crate::rows::RowTime;
@@ -24,8 +24,6 @@ use crate::rows::RowTime;
 const LIMIT: usize = 40;
 /// Prompts of a session's page, which loads each of them.
 const TURNS: usize = 10;
-/// Characters of a prompt that is asked again.
-const ASKED: usize = 2_000;
 /// Most rows of what followed a prompt, and of what was stored in the last hour.
 const FOLLOWED: usize = 12;
 /// Most memories of the last hour that are counted.
@@ -172,7 +170,7 @@ fn render_turn(visit: &PageRequest, turn: &Turn, ratings: &Ratings, calendar: &C
         article class="turn" aria-label="Prompt" {
             div class="meta" {
                 span class="k" { "prompt" } (calendar.format_to_minute(prompt.at))
-                span class="end chips" { (render_outcome_chips(prompt, turn.shows_no_use())) }
+                span class="end chips" { (render_outcome_chips(prompt, turn.open_use(ratings, calendar.now))) }
             }
             div class="said" { (text::render(&prompt.text)) }
             div class="card" {
@@ -235,11 +233,6 @@ fn render_turn(visit: &PageRequest, turn: &Turn, ratings: &Ratings, calendar: &C
     }
 }
 
-/// Returns the part of a prompt that is asked again.
-fn first_characters(prompt_text: &str) -> String {
-    prompt_text.chars().take(ASKED).collect()
-}
-
 /// Drops what has the title of one before it, as a duplicate has that was merged since.
 fn drop_repeated_titles(mut found: Vec<&ReplayedRecord>) -> Vec<&ReplayedRecord> {
     let mut titles = HashSet::new();
@@ -277,13 +270,13 @@ fn render_quoted(
                 }
                 " " span class="faint" {
                     @if let Some(why) = one.noted.left_out { "left out: " (describe_left_out(why)[0]) ". " }
-                    @if let Some(why) = describe_match(one) { span data-why { (text::shorten(&why, 160)) } " " }
+                    @if let Some(why) = describe_match(one) { span data-why { (text::shorten(&why, 400)) } " " }
                     span title="How likely it was to help, of 1" { (format!("{:.2}", one.noted.score)) }
                 }
             }
             span {
                 @if one.noted.contradicted_by.is_some() { span class="chip warn" { "conflicts" } " " }
-                @if is_in { (render_use_chip(turn, one)) }
+                @if is_in { (render_use_chip(turn, one, ratings.find(&question, id))) }
             }
             @if one.title.is_some() {
                 span {

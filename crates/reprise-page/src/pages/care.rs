@@ -87,7 +87,7 @@ fn list_storage_figures(
         ("memories", text::format_count(stats.live.into())),
         ("sessions", text::format_count(stats.sessions.into())),
         (
-            "earlier versions",
+            "replaced: edited, merged or contradicted",
             text::format_count(stats.superseded.into()),
         ),
         (
@@ -183,7 +183,12 @@ fn describe_health(audited: &Audited) -> String {
         .map(|(count, one, many)| text::pluralize(count, one, many))
         .collect();
     let share = text::format_share(audited.score);
-    let lead = format!("Health {share}, the share of memories without a problem.");
+    let once = if contradictions > 0 {
+        "; a contradiction counts for one of its two memories"
+    } else {
+        ""
+    };
+    let lead = format!("Health {share}, the share of memories without a problem{once}.");
     if !found.is_empty() {
         format!("{lead} Found: {}.", found.join(", "))
     } else if count_waiting(audited) > 0 {

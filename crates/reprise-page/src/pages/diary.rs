@@ -307,7 +307,7 @@ pub(super) fn render_action(
                             @if !merge.texts.first().is_some_and(|text| is_sentence(text)) { "." }
                             (if acted.undone { " Agents see again " } else { " Agents no longer see " })
                         }
-                        q { (render_link(gone, merge.texts.get(index + 1).map_or("a copy of it", String::as_str))) }
+                        q { (render_link(gone, &name_copy(merge, index))) }
                     }
                     @if merge.gone.len() > 3 { " and " (merge.gone.len() - 3) " more" }
                     @if !ends_with_stop(merge) { "." }
@@ -349,7 +349,9 @@ pub(super) fn render_action(
     };
     let undo = html! {
         @if !acted.undone {
-            @if is_contradiction(acted) { (render_not_contradiction(visit, &acted.action)) }
+            // A contradiction that was decided is undone where the decision is listed.
+            @if is_contradiction(acted) && is_decided(acted) {}
+            @else if is_contradiction(acted) { (render_not_contradiction(visit, &acted.action)) }
             @else { (render_undo_button(visit, &acted.action)) }
         }
     };
@@ -361,6 +363,26 @@ pub(super) fn render_action(
         undo,
     };
     line.render(&calendar)
+}
+
+/// Names a memory that was merged into another one by its text, and says if that differs from the
+/// text that was kept by nothing that is read.
+fn name_copy(merge: &MergedSet, index: usize) -> String {
+    let Some(text) = merge.texts.get(index + 1) else {
+        return "a copy of it".to_owned();
+    };
+    let kept = merge.texts.first().map_or("", String::as_str);
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let is_whole = text.chars().count() < BEGINNING_CHARS;
+    if is_whole && text != kept && words(text) == words(kept) {
+        format!("{text} (differs in punctuation or case only)")
+    } else {
+        text.clone()
+    }
 }
 
 /// Ends a text that memory tells only the beginning of with an ellipsis, so that no broken word
@@ -397,6 +419,12 @@ fn is_contradiction(acted: &MaintenanceAction) -> bool {
         && acted.apart.is_empty()
 }
 
+/// Returns whether agents no longer see both memories of any contradiction of an action.
+fn is_decided(acted: &MaintenanceAction) -> bool {
+    let mut states = acted.contradiction_states.iter();
+    !acted.contradiction_states.is_empty() && states.all(|state| state.is_recalled != [true, true])
+}
+
 /// Says what is so again after an action of the diary was undone.
 fn describe_undone(acted: &MaintenanceAction) -> &'static str {
     if is_contradiction(acted) {
@@ -423,10 +451,9 @@ fn render_not_contradiction(visit: &PageRequest, action: &str) -> Markup {
 fn name_action(acted: &MaintenanceAction, kind: Option<ChangeKind>) -> &'static str {
     if !acted.merged.is_empty() {
         match kind {
-            Some(ChangeKind::Merged) => "Merged",
             Some(ChangeKind::Decided) => "Kept only this",
-            // The journal no longer holds it.
-            _ => "Replaced",
+            // What Reprise merges by itself is in no journal.
+            _ => "Merged",
         }
     } else if !acted.purged.is_empty() {
         "Expired"

@@ -65,7 +65,7 @@ const PAGES: [(&str, &str, &str); 15] = [
     ("/done", "Recent changes", "undo what you changed"),
 ];
 
-const WORDS: [(&str, &str); 10] = [
+const WORDS: [(&str, &str); 11] = [
     (
         "memory",
         "one entry, such as a lesson, a decision, a prompt or a commit",
@@ -93,8 +93,12 @@ const WORDS: [(&str, &str); 10] = [
         "the work ended, and nothing of that memory is in the answer",
     ),
     (
+        "quoted, not counted",
+        "what followed has words of that memory, but no result of the work was counted for it",
+    ),
+    (
         "use not known yet",
-        "the work has not ended, or no answer is stored",
+        "the work has not ended; without \u{201c}yet\u{201d}, no answer and no result is stored",
     ),
     (
         "published",

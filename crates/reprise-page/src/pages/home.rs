@@ -11,9 +11,9 @@ use reprise_operations::operations::records::list;
 use reprise_operations::{Memory, Prompt, find_test_verdict};
 
 use super::ask::{WITHOUT_MODEL, render_question_field};
-use super::review::groups::{ReviewQuestion, group_pairs};
+use super::review::groups::{group_duplicates, group_pairs};
 use super::review::{self, PairSort, ReviewState};
-use super::week::{DAYS, PromptGroup, UNNAMED, Week};
+use super::week::{DAYS, PromptGroup, UNNAMED, Week, count_other_results};
 use crate::kept_reviews::{FileCheck, KeptReview};
 use crate::prelude::*;
 use crate::rows::{RowGroup, SessionGroup};
@@ -121,6 +121,7 @@ async fn render_strip(
         html! { span class="light" {} b { "No active agent." } span { "Connect one" } }
     };
     let groups = PromptGroup::ALL.iter();
+    let (imported, others) = (week.count_imported(), count_other_results(&week.prompts));
     Ok(html! {
         section class="strip" data-strip data-live="strip" aria-label="The last 7 days, and now" {
             div class="strip-part" {
@@ -136,7 +137,17 @@ async fn render_strip(
                         @let count = week.count(*group);
                         @let is_one = *group == PromptGroup::All && count == "1";
                         b { (count) }
-                        span { (if is_one { "prompt" } else { name }) }
+                        span {
+                            @if *group == PromptGroup::Received && imported > 0 {
+                                "of " (text::format_count((week.prompts.len() - imported) as u64)) " received memories"
+                            } @else { (if is_one { "prompt" } else { name }) }
+                        }
+                    }
+                    @if *group == PromptGroup::Failed && !others.is_empty() {
+                        @let count: usize = others.iter().map(|(count, _)| count).sum();
+                        a href="/prompts?show=received" title=(describe_others(&others)) data-others=(count) {
+                            b { (text::format_count(count as u64)) } span { "others" }
+                        }
                     }
                     @let yesterday = week.count_yesterday(&calendar);
                     @if *group == PromptGroup::All && yesterday > 0 {
@@ -150,7 +161,7 @@ async fn render_strip(
                     span {
                         "tokens"
                         @if let Some(mean) = week.tokens_per_session() {
-                            " (" (text::format_count(mean)) " per session)"
+                            " (" (text::format_count(mean)) " per session that asked)"
                         }
                     }
                 }
@@ -169,6 +180,14 @@ async fn render_strip(
             }
         }
     })
+}
+
+/// Says what became of the prompts that received memories and neither helped nor failed.
+fn describe_others(others: &[(usize, &str)]) -> String {
+    let others = others.iter();
+    let others = others.map(|(count, words)| format!("{count} {words}"));
+    let others: Vec<String> = others.collect();
+    format!("Received memories: {}", others.join(", "))
 }
 
 /// Says how many prompts there were in each of the last times 24 hours, the latest last.
@@ -259,8 +278,8 @@ fn display_rank(record: &MemoryRecord) -> u8 {
         RecordType::Test if find_test_verdict(record) == Some(false) => 1,
         RecordType::Commit | RecordType::Note => 1,
         RecordType::Test => 2,
-        RecordType::Document | RecordType::Run => 3,
-        RecordType::Prompt => 4,
+        RecordType::Prompt => 3,
+        RecordType::Document | RecordType::Run => 4,
         RecordType::Answer => 5,
         RecordType::Command => 6,
     }
@@ -359,8 +378,9 @@ async fn render_needs(visit: &PageRequest, found: &KeptReview) -> PageResult<Mar
     let damage = found.file.as_ref().and_then(|check| check.damage.as_ref());
     let contradictions = group_pairs(&found.found.contradictions).into_iter();
     let contradictions = contradictions.map(|question| (question, PairSort::Contradiction));
-    let alike = found.found.review.iter().take(DUPLICATES);
-    let alike = alike.map(|pair| (ReviewQuestion::about(pair), PairSort::Duplicate));
+    let alike = group_duplicates(&found.found.review).into_iter();
+    let alike = alike.take(DUPLICATES);
+    let alike = alike.map(|question| (question, PairSort::Duplicate));
     let (mut cards, mut shown) = (Vec::new(), 0);
     for (question, sort) in contradictions.take(NEEDS).chain(alike) {
         shown += question.pairs.len();

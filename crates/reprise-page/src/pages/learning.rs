@@ -1,7 +1,7 @@
 //! The effect of learning in a sentence, a chart and tables, with its switch. What an outcome
 //! reports on is a run; a session is a conversation.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use reprise_operations::RUNS_TO_COMPARE_MIN;
 use reprise_operations::operations::outcomes::{
@@ -35,11 +35,17 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         limit: Some(LOOKED),
         ratings: false,
     };
-    let (report, runs) = tokio::join!(
+    let ratings = RunsArguments {
+        record: None,
+        limit: Some(LOOKED),
+        ratings: true,
+    };
+    let (report, runs, ratings) = tokio::join!(
         visit.run_optional::<LearningReport>(NoArguments {}),
-        visit.run_optional::<Runs>(arguments)
+        visit.run_optional::<Runs>(arguments),
+        visit.run_optional::<Runs>(ratings)
     );
-    let (report, runs) = (report?, runs?);
+    let (report, runs, ratings) = (report?, runs?, ratings?.unwrap_or_default());
     let names = RunTitles::load(&visit).await?;
     let calendar = visit.page.calendar();
     let body = if let (Some(report), Some(runs)) = (&report, &runs) {
@@ -47,7 +53,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
             (undo::render_done_toast(&visit, pairs.get("done")))
             p class="lead" { (summarize(report, count_withdrawn(runs))) }
             (render_curve(report))
-            (render_moved(&visit.page, runs, report.records))
+            (render_moved(&visit.page, runs, &ratings, report.records))
             (render_recent(&visit, runs, &names, &calendar))
             (render_switch(&visit, report))
             (render_mechanics(report, &names))
@@ -209,8 +215,24 @@ fn render_curve(report: &OutcomeLearningReport) -> Markup {
     }
 }
 
-/// Renders the memories that runs say most about, the best first; runs used `all` memories.
-fn render_moved(page: &WebPage, runs: &RunsFound, all: usize) -> Markup {
+/// Counts the memories that a person rated and that no run used.
+fn count_only_rated(runs: &RunsFound, ratings: &RunsFound) -> usize {
+    let valid = |found: &RunsFound| {
+        let valid = found.runs.iter().filter(|run| !is_withdrawn(run));
+        valid
+            .flat_map(|run| run.used.clone())
+            .collect::<BTreeSet<_>>()
+    };
+    let mut by_runs = valid(runs);
+    by_runs.extend(runs.moved.iter().map(|one| one.id));
+    valid(ratings).difference(&by_runs).count()
+}
+
+/// Renders the memories that runs say most about, the best first; runs and ratings concern `all`
+/// memories.
+fn render_moved(page: &WebPage, runs: &RunsFound, ratings: &RunsFound, all: usize) -> Markup {
+    let only_rated = count_only_rated(runs, ratings);
+    let all = all.saturating_sub(only_rated).max(runs.moved.len());
     let week = page.now() - TimeDelta::days(7);
     let count_this_week = |id: RecordId| {
         let of_week = runs.runs.iter().filter(|run| run.at >= week);
@@ -242,6 +264,12 @@ fn render_moved(page: &WebPage, runs: &RunsFound, all: usize) -> Markup {
                 ))
                 @if all > moved.len() {
                     p class="faint" { "and " (text::format_count((all - moved.len()) as u64)) " more" }
+                }
+                @if only_rated > 0 {
+                    p class="faint" data-only-rated=(only_rated) {
+                        "Besides these, you rated " (text::pluralize(only_rated, "memory", "memories"))
+                        " that no run used."
+                    }
                 }
             }
         }
@@ -453,6 +481,31 @@ mod tests {
         assert_eq!(means.len(), values.len());
         assert!((means[WINDOW - 1]).abs() < 1e-12);
         assert!((means[2 * WINDOW - 1] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_memory_that_only_a_person_rated_is_used_by_no_run() {
+        let run = |run_id: &str, used: &[u128], revised| LearnedRun {
+            run_id: run_id.to_owned(),
+            at: DateTime::UNIX_EPOCH,
+            quality: 1.0,
+            expected: 0.5,
+            similar: 0,
+            revised,
+            used: used.iter().map(|id| RecordId::from_u128(*id)).collect(),
+        };
+        let found = |runs| RunsFound {
+            runs,
+            ..RunsFound::default()
+        };
+        let runs = found(vec![run("one", &[1, 2], None)]);
+        let ratings = found(vec![
+            run("rating", &[2], None),
+            run("rating", &[3], None),
+            run("rating", &[4], Some(Revision::Withdrawn)),
+        ]);
+        assert_eq!(count_only_rated(&runs, &ratings), 1);
+        assert_eq!(count_only_rated(&runs, &RunsFound::default()), 0);
     }
 
     #[test]

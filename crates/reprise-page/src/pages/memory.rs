@@ -75,7 +75,10 @@ pub(crate) async fn show_timeline(visit: PageRequest, pairs: QueryPairs) -> Page
                     h2 { "No memory matches" }
                     p { "Remove a filter, or " a href="/search" { "ask a question" } "." }
                 }
-            } @else { (render_timeline(&listed, pairs.get("after").is_some(), &titles, &known)) }
+            } @else {
+                (rows::render_category_legend(&listed.records))
+                (render_timeline(&listed, pairs.get("after").is_some(), &titles, &known))
+            }
             @for note in &listed.notes { (render_note(note)) }
             (pairs::render_page_links(&pairs, "/timeline", listed.next))
         }))
@@ -242,6 +245,7 @@ pub(crate) async fn show_knowledge(visit: PageRequest, pairs: QueryPairs) -> Pag
             @if listed.records.is_empty() && done.records.is_empty() {
                 (render_no_knowledge(&visit, typed, is_week))
             } @else {
+                (rows::render_category_legend(&listed.records))
                 ol class="rows" { (render_learned(&listed.records, &known)) }
             }
             (pairs::render_page_links(&pairs, "/knowledge", listed.next))
@@ -278,12 +282,9 @@ async fn render_weekly_trend(visit: &PageRequest) -> PageResult<Markup> {
             after: None,
         };
         let first = calendar.day_of(since) + TimeDelta::days(1);
+        let last = calendar.day_of(until);
         bars.push(ChartBar {
-            name: if back == 0 {
-                "the last 7 days".to_owned()
-            } else {
-                format!("7 days from {}", first.format("%-d %b"))
-            },
+            name: format!("{} to {}", first.format("%-d %b"), last.format("%-d %b")),
             count: fetch_records(visit, request).await?.considered as usize,
             path: None,
         });
@@ -395,7 +396,7 @@ fn render_tag_sections(visit: &PageRequest, tags: &tags::Tagged) -> Markup {
                 div class="chips" {
                     @for one in tags.tags.iter().take(TAGS_SHOWN) {
                         a class="chip" href=(format!("/timeline?tag={}", percent_encode(&one.tag))) {
-                            (text::shorten(&one.tag, 60)) "\u{a0}"
+                            (text::shorten(&rows::label_tag(&one.tag), 60)) "\u{a0}"
                             span class="faint" { (text::format_count(one.count as u64)) }
                         }
                     }
@@ -518,7 +519,7 @@ pub(crate) async fn show_projects(visit: PageRequest, pairs: QueryPairs) -> Page
                     td class="number" { (text::format_count(listed.considered.into())) }
                     @match listed.records.first() {
                         Some(record) => {
-                            td { (calendar.format_relative(record.timestamp)) }
+                            td class="nowrap" { (calendar.format_relative(record.timestamp)) }
                             td {
                                 a href=(rows::path(record)) {
                                     (text::shorten(rows::title(record), 90))

@@ -249,7 +249,7 @@ fn render_article(visit: &PageRequest, details: &RecordDetails, calendar: &Calen
                 div class="chips" {
                     @for tag in &record.tags {
                         a class="chip" href=(format!("/timeline?tag={}", percent_encode(tag))) {
-                            (text::shorten(tag, 60))
+                            (text::shorten(&rows::label_tag(tag), 60))
                         }
                     }
                 }

@@ -17,7 +17,6 @@ use super::change::{check_text, correct_text};
 use crate::kept_reviews::{KeptReview, MemoryVersion};
 use crate::prelude::*;
 use crate::shell::{PageFrame, stream_page};
-use groups::ReviewQuestion;
 
 pub(super) use cards::{FATE, PairSort, render_question};
 
@@ -27,6 +26,8 @@ const SHOWN: usize = 12;
 const REVIEW: &str = "/knowledge/review";
 /// The answer that a text which was written takes the place of both sides.
 const NEITHER: &str = "neither";
+/// How an answer that keeps more than two is called in an address.
+const ALL: &str = "all";
 /// Pages on which a question can be answered.
 const BACK: [&str; 2] = ["/", REVIEW];
 
@@ -120,7 +121,7 @@ async fn render_pairs(visit: &PageRequest, is_next: bool) -> PageResult<Markup> 
     let found = &*kept.found;
     // After an answer the next question has the focus, though none of its buttons.
     let mut is_first = is_next;
-    let alike: Vec<ReviewQuestion<'_>> = found.review.iter().map(ReviewQuestion::about).collect();
+    let alike = groups::group_duplicates(&found.review);
     let mut sorts = Vec::new();
     for (sort, none, of, questions, more) in [
         (
@@ -188,7 +189,8 @@ pub(super) fn render_answered_toast(visit: &PageRequest, pairs: &QueryPairs) -> 
         @match pairs.get("answered") {
             None => {}
             Some("apart") => {
-                (toast(&html! { "Kept both. You will not be asked about them again." }))
+                @let how = if pairs.get("how") == Some(ALL) { ALL } else { "different" };
+                (toast(&html! { (describe_answer(how)) }))
             }
             Some(action) => {
                 (toast(&html! { (describe_answer(pairs.text("how"))) " " (render_undo_buttons(visit, action)) }))
@@ -205,6 +207,7 @@ fn describe_answer(answer: &str) -> &'static str {
         "second" => "Kept only the second. Agents no longer see the first.",
         "first" => "Kept only the first. Agents no longer see the second.",
         "one" => "Kept only one. Agents no longer see the others.",
+        ALL => "Kept all. You will not be asked about them again.",
         "different" => "Kept both. You will not be asked about them again.",
         NEITHER => "Saved your text. Agents no longer see the two.",
         _ => "Merged into one.",
@@ -264,6 +267,7 @@ fn read_answers(posted: &Posted) -> PageResult<Vec<PairAnswer>> {
 pub(crate) async fn answer_pair(posted: Posted) -> PageResult<Redirect> {
     let visit = &posted.visit;
     let answers = read_answers(&posted)?;
+    let is_group = answers.len() > 1;
     let is_rewritten = posted.text("answer") == NEITHER;
     if is_rewritten {
         check_text(posted.text("text"))?;
@@ -311,6 +315,7 @@ pub(crate) async fn answer_pair(posted: Posted) -> PageResult<Redirect> {
     let how = match (posted.text("sides"), posted.text("answer")) {
         ("places", "newer") => "second",
         ("places", "older") => "first",
+        (_, "different") if is_group => ALL,
         (_, answer) if answer.parse::<usize>().is_ok() => "one",
         (_, answer) => answer,
     };

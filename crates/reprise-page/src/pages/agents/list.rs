@@ -1,7 +1,7 @@
 //! The list of prompts: all of them, those of a week or of a day, by how their work went and by
 //! project.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use chrono::NaiveDate;
 use reprise_operations::Prompt;
@@ -9,7 +9,10 @@ use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_types::{Cursor, is_same_project, short_project_name};
 
 use crate::pages::memory::load_choices;
-use crate::pages::week::{PromptGroup, Week, find_unused, render_outcome_chips};
+use crate::pages::week::{
+    OpenUse, PromptGroup, Week, count_imported, count_other_results, find_open_uses,
+    render_outcome_chips,
+};
 use crate::pairs::FilterChoices;
 use crate::prelude::*;
 
@@ -101,7 +104,7 @@ pub(super) async fn show(visit: &PageRequest, pairs: &QueryPairs) -> PageResult<
         .retain(|one| group.is_none_or(|group| group.contains(one)));
     let totals = load_session_counts(visit, &listed.prompts).await?;
     let calendar = visit.page.calendar();
-    let unused = find_unused(visit, &listed.prompts).await?;
+    let uses = find_open_uses(visit, &listed.prompts).await?;
     let choices = load_choices(visit, std::iter::empty()).await?;
     let is_filtered = FILTERS.iter().any(|(name, _)| pairs.get(name).is_some());
     let body = html! {
@@ -119,7 +122,7 @@ pub(super) async fn show(visit: &PageRequest, pairs: &QueryPairs) -> PageResult<
                 None => { (render_no_prompts(visit)) }
             }
         }
-        (render_prompt_list(&listed.prompts, &totals, &unused, &calendar))
+        (render_prompt_list(&listed.prompts, &totals, &uses, &calendar))
         @if listed.is_cut { p class="faint" { "Only the newest of these prompts are shown." } }
         (pairs::render_page_links(pairs, "/prompts", listed.next))
     };
@@ -129,13 +132,20 @@ pub(super) async fn show(visit: &PageRequest, pairs: &QueryPairs) -> PageResult<
 /// Says how many prompts there are, how many received memories, and how the work of those went.
 fn describe_counts(prompts: &[Prompt]) -> String {
     let count = |group: PromptGroup| prompts.iter().filter(|one| group.contains(one)).count();
-    format!(
-        "{}: {} received memories, {} helped, {} failed anyway.",
+    let mut counts = format!(
+        "{}: {} received memories, {} helped, {} failed anyway",
         text::pluralize(prompts.len(), "prompt", "prompts"),
         count(PromptGroup::Received),
         count(PromptGroup::Helped),
         count(PromptGroup::Failed)
-    )
+    );
+    for (count, words) in count_other_results(prompts) {
+        counts += &format!(", {count} {words}");
+    }
+    match count_imported(prompts) {
+        0 => counts + ".",
+        imported => format!("{counts}. {imported} imported: these could receive no memory."),
+    }
 }
 
 /// Renders the links to all prompts, to those of the last two days, and to those of the last seven
@@ -254,7 +264,7 @@ async fn load_session_counts(
 fn render_prompt_list(
     prompts: &[Prompt],
     totals: &HashMap<String, usize>,
-    unused: &HashSet<RecordId>,
+    uses: &HashMap<RecordId, OpenUse>,
     calendar: &Calendar,
 ) -> Markup {
     let groups = group_prompts(prompts, calendar);
@@ -271,7 +281,8 @@ fn render_prompt_list(
                         (render_session_title(group, total))
                     }
                     @for prompt in &group.prompts {
-                        (render_prompt_row(prompt, unused.contains(&prompt.id), calendar))
+                        @let open_use = uses.get(&prompt.id).copied();
+                        (render_prompt_row(prompt, open_use.unwrap_or(OpenUse::NotKnown), calendar))
                     }
                 }
             }
@@ -299,14 +310,14 @@ fn render_session_title(group: &SessionDay<'_>, total: usize) -> Markup {
     }
 }
 
-fn render_prompt_row(prompt: &Prompt, is_unused: bool, calendar: &Calendar) -> Markup {
+fn render_prompt_row(prompt: &Prompt, open_use: OpenUse, calendar: &Calendar) -> Markup {
     html! {
         li class="row" data-record=(prompt.id) data-at=(format!("/prompts/{}", prompt.id)) {
             span {} span class="prompt" { (icon("prompt")) }
             span class="k" { (calendar.format_time_of_day(prompt.at)) }
             a class="x" href=(format!("/prompts/{}", prompt.id)) { (text::shorten(&prompt.text, 160)) }
             span class="w" {
-                (render_outcome_chips(prompt, is_unused))
+                (render_outcome_chips(prompt, open_use))
             }
         }
     }

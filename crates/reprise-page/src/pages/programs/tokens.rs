@@ -118,7 +118,7 @@ pub(super) fn render_tokens(visit: &PageRequest, week: &Week, by_day: &DailyToke
             h2 { "Tokens of the last 7 days" }
             p class="lead" data-tokens=(all.total()) {
                 (count_tokens(all.total()))
-                @if let Some(mean) = week.tokens_per_session() { " (" (text::format_count(mean)) " per session)" }
+                @if let Some(mean) = week.tokens_per_session() { " (" (text::format_count(mean)) " per session that asked)" }
                 ": " (count_tokens(all.openings)) " when sessions started, " (count_tokens(all.prompts)) " in prompts."
             }
             @if by_day.total() > 0 { div class="card" { (by_day.render()) } }

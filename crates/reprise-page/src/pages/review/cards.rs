@@ -47,6 +47,7 @@ impl PairSort {
         match self {
             Self::Contradiction if sides > 2 => "All are true",
             Self::Contradiction => "Both are true",
+            Self::Duplicate | Self::Chosen if sides > 2 => "Keep all: these are all different",
             Self::Duplicate | Self::Chosen => "Keep both",
         }
     }
@@ -144,6 +145,7 @@ impl<'a> LoadedQuestion<'a> {
             }
             let keys = groups::text_keys(pair);
             let texts = [0, 1].map(|side| pair.texts.as_ref().map_or("", |texts| &texts[side]));
+            let ids: Vec<RecordId> = records.iter().map(|record| record.id).collect();
             for ((key, text), record) in keys.iter().zip(texts).zip(records) {
                 // Two memories of a possible duplicate are two sides, though their texts are equal.
                 let known = sides.iter_mut().find(|side| {
@@ -160,7 +162,7 @@ impl<'a> LoadedQuestion<'a> {
                     }),
                 }
             }
-            kept.push((*pair, keys));
+            kept.push((*pair, ids));
         }
         if sides.len() < 2 {
             return Ok(None);
@@ -170,11 +172,11 @@ impl<'a> LoadedQuestion<'a> {
             side.records.sort_by_key(newest);
         }
         sides.sort_by_key(|side| side.records.first().map(|one| (one.timestamp, one.id)));
-        let place = |key: &String| sides.iter().position(|side| side.key == *key);
-        let pairs = kept.into_iter().filter_map(|(pair, keys)| match sort {
-            PairSort::Duplicate | PairSort::Chosen => Some((pair, [0, 1])),
-            PairSort::Contradiction => Some((pair, [place(&keys[0])?, place(&keys[1])?])),
-        });
+        let has = |side: &QuestionSide<'_>, id| side.records.iter().any(|one| one.id == id);
+        let place = |id: RecordId| sides.iter().position(|side| has(side, id));
+        let pairs = kept
+            .into_iter()
+            .filter_map(|(pair, ids)| Some((pair, [place(*ids.first()?)?, place(*ids.get(1)?)?])));
         let pairs = pairs.collect();
         let days = format_days(&sides, &visit.page.calendar());
         Ok(Some(Self {
@@ -226,7 +228,12 @@ pub(in crate::pages) async fn render_question(
             aria-label=(sort.question()) {
             h3 {
                 (sort.question())
-                @if is_many { " " small { (loaded.sides.len()) " texts contradict each other" } }
+                @if is_many {
+                    " " small {
+                        (loaded.sides.len())
+                        (if sort == PairSort::Contradiction { " texts contradict each other" } else { " memories are alike" })
+                    }
+                }
             }
             (form(visit, "/knowledge/answer", &render_choices(visit, &loaded, back)))
             @if visit.read_only { (render_sides(&loaded, &visit.page.calendar(), false)) }

@@ -11,7 +11,8 @@ const SIDES_MAX: usize = 6;
 /// Pairs that one choice settles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::pages) struct ReviewQuestion<'a> {
-    /// The texts to choose from, without case and punctuation; each pair has two of them.
+    /// What to choose from, of which each pair has two: texts without case and punctuation, or the
+    /// names of memories.
     sides: Vec<String>,
     pub(in crate::pages) pairs: Vec<&'a DoubtfulPair>,
 }
@@ -46,9 +47,13 @@ impl<'a> ReviewQuestion<'a> {
         self.sides.contains(side)
     }
 
-    /// Takes a pair in if each of its texts contradicts all others of the question.
-    fn take(&mut self, pair: &'a DoubtfulPair, edges: &HashSet<[String; 2]>) -> bool {
-        let sides = text_keys(pair);
+    /// Takes a pair in if each of its sides is in a pair with all others of the question.
+    fn take(
+        &mut self,
+        pair: &'a DoubtfulPair,
+        sides: &[String; 2],
+        edges: &HashSet<[String; 2]>,
+    ) -> bool {
         let new: Vec<&String> = sides.iter().filter(|side| !self.has(side)).collect();
         let fits = |new: &String| {
             let all = self.sides.iter();
@@ -80,12 +85,28 @@ fn ordered([one, other]: [String; 2]) -> [String; 2] {
 /// Groups contradictions into as few questions as can be answered by one choice each, in the order
 /// of their first pairs.
 pub(in crate::pages) fn group_pairs(pairs: &[DoubtfulPair]) -> Vec<ReviewQuestion<'_>> {
-    let edges: HashSet<[String; 2]> = pairs.iter().map(|one| ordered(text_keys(one))).collect();
+    group_by_sides(pairs, text_keys)
+}
+
+/// Groups possible duplicates: memories of which each may say what each other says are one
+/// question. Two memories are two sides, though their texts are equal.
+pub(in crate::pages) fn group_duplicates(pairs: &[DoubtfulPair]) -> Vec<ReviewQuestion<'_>> {
+    group_by_sides(pairs, |pair| pair.pair.clone())
+}
+
+fn group_by_sides(
+    pairs: &[DoubtfulPair],
+    sides_of: impl Fn(&DoubtfulPair) -> [String; 2],
+) -> Vec<ReviewQuestion<'_>> {
+    let edges: HashSet<[String; 2]> = pairs.iter().map(|one| ordered(sides_of(one))).collect();
     let mut questions: Vec<ReviewQuestion<'_>> = Vec::new();
     for pair in pairs {
-        let mut all = questions.iter_mut();
-        if !all.any(|question| question.take(pair, &edges)) {
-            questions.push(ReviewQuestion::about(pair));
+        let (sides, mut all) = (sides_of(pair), questions.iter_mut());
+        if !all.any(|question| question.take(pair, &sides, &edges)) {
+            questions.push(ReviewQuestion {
+                sides: sides.into(),
+                pairs: vec![pair],
+            });
         }
     }
     // A question that grew later may have all texts of an earlier one.
@@ -129,6 +150,22 @@ mod tests {
             .map(|one| (one.sides.len(), one.pairs.len()))
             .collect();
         assert_eq!(counts, [(3, 3), (2, 1)]);
+    }
+
+    #[test]
+    fn duplicates_of_each_other_are_one_question_and_equal_texts_stay_two_sides() {
+        let copy = |names: [&str; 2]| DoubtfulPair {
+            pair: names.map(str::to_owned),
+            ..pair("30", "30")
+        };
+        let all = ["ab", "ac", "ad", "bc", "bd", "cd", "ex"];
+        let pairs = all.map(|pair| copy([&pair[..1], &pair[1..]]));
+        let questions = group_duplicates(&pairs);
+        let counts: Vec<_> = questions
+            .iter()
+            .map(|one| (one.sides.len(), one.pairs.len()))
+            .collect();
+        assert_eq!(counts, [(4, 6), (2, 1)]);
     }
 
     #[test]
