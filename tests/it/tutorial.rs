@@ -35,7 +35,7 @@ fn every_command_does_what_its_page_shows() {
     for name in ["commands", "commands-agents", "commands-care", "tidy"] {
         let place = tempfile::tempdir().expect("a temporary directory");
         // No model is there, and the reader's own configurations are left alone.
-        let also = [("HOME", "home"), ("REPRISE_MODELS_DIR", "models")];
+        let also = [("HOME", "home"), ("XDG_CACHE_HOME", "cache")];
         page(name, place.path(), &also);
     }
 }

@@ -14,7 +14,9 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // One sentence for whatever the parser refuses; several ids to forget, and the transcripts that
     // still have them; near memories as perhaps.
     // A line of progress in place of a crate for it.
-    ("crates/reprise", [138, 426, 162]),
+    // An event whose project a hook has no time to find, the directory of models in what is
+    // written, and the first question about the project of the folder.
+    ("crates/reprise", [138, 428, 163]),
     // A prompt that gets no line is not judged a second time.
     ("crates/reprise-agent", [95, 185, 47]),
     // Cards of models are read in a file of their own, so that none is in a circle.
