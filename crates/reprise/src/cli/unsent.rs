@@ -225,6 +225,7 @@ impl Unsent {
         let clean = |text: &mut String| *text = redactor.redact_text(text).text;
         clean(&mut report.text);
         clean(&mut report.command);
+        clean(&mut report.printed);
         report.files.iter_mut().for_each(clean);
         report.at.get_or_insert(SystemClock.now());
         let line = serde_json::to_string(&UnsentLine {

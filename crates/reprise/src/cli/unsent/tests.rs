@@ -123,3 +123,19 @@ fn an_event_that_a_hook_handed_over_waits_for_its_turn() {
     });
     assert_eq!(unsent.count_waiting(), 2);
 }
+
+#[test]
+fn no_part_of_a_waiting_event_has_a_secret() {
+    let (folder, unsent, ada) = empty_queue();
+    let secret = ["sk-ant-api03", &"Ab1".repeat(31), "AA"].join("-");
+    let with_secret = HookReport {
+        text: format!("the key is {secret}"),
+        command: format!("curl -H 'x-api-key: {secret}'"),
+        printed: format!("ANTHROPIC_API_KEY={secret}"),
+        files: vec![format!("keys/{secret}")],
+        ..report("")
+    };
+    unsent.push(&ada, "PostToolUse", with_secret).unwrap();
+    let kept = fs_err::read_to_string(folder.path().join("unsent/a.jsonl")).unwrap();
+    assert!(!kept.contains(&secret), "{kept}");
+}
