@@ -120,8 +120,8 @@ pub async fn recall_filtered(
     memory.recall(request, None, scope).await
 }
 
-/// What a recall finds, with whole records: what is left to do first where that is asked, and lessons
-/// in the place of the prompts that they were learned from. An outcome may name all of it.
+/// What a recall finds, with whole records: what is left to do first where that is asked, and
+/// lessons in the place of the prompts that they were learned from. An outcome may name all of it.
 pub async fn recall_records(
     memory: &Memory,
     asked: &RecallArguments,
