@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! pages 0x41 ... | sync | manifest 0x49 | sync
-//! 0x49: preamble | created i64 | horizon | last commit | dead bytes | section bytes | forgotten
+//! 0x49: preamble | created | horizon | last commit | dead bytes | section bytes | forgotten
 //!       | lost | spaces | cursors | sections
 //! ```
 //! A manifest is written after all that it names is on disk, so a whole one proves that.
