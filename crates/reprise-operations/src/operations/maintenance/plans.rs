@@ -11,7 +11,7 @@ use reprise_knowledge::{
 };
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::operations::recall::taught::is_taught_whole;
+use crate::operations::recall::taught::{is_taught_whole, list_lesson_ids};
 use crate::prelude::*;
 use crate::wire::external_id_of;
 
@@ -95,15 +95,30 @@ fn add_noted_contradictions(memory: &Snapshot, plan: &mut Plan) {
             plan.contradictions.push(noted);
         }
     }
-    // A lesson stands in place of its prompt: a change of a rule is one pair, and not four.
-    let mut copies: BTreeMap<RecordId, bool> = BTreeMap::new();
-    let mut is_copy = |id: RecordId| {
-        let read = || memory.get(id).and_then(Result::ok);
-        let judge = || read().is_some_and(|record| is_taught_whole(memory, &record));
-        *copies.entry(id).or_insert_with(judge)
+    leave_out_copies(memory, &mut plan.contradictions);
+}
+
+/// Leaves out the pairs of prompts whose lessons say all that they say, and those that a lesson
+/// has, too, of what it was learned from: a change of a rule is one pair, and not four.
+fn leave_out_copies(memory: &Snapshot, pairs: &mut Vec<RelatedPair>) {
+    let sorted = |one: RecordId, other: RecordId| [one.min(other), one.max(other)];
+    let known = pairs.iter().map(|pair| sorted(pair.pair[0], pair.pair[1]));
+    let known: BTreeSet<[RecordId; 2]> = known.collect();
+    let mut judged: BTreeMap<RecordId, (bool, Vec<RecordId>)> = BTreeMap::new();
+    let mut is_copy = |id: RecordId, other: RecordId| {
+        let judge = || {
+            let record = memory.get(id).and_then(Result::ok);
+            let is_whole = record.is_some_and(|record| is_taught_whole(memory, &record));
+            (is_whole, list_lesson_ids(memory, id).collect())
+        };
+        let (is_whole, lessons) = judged.entry(id).or_insert_with(judge);
+        let has_pair = |lesson: &RecordId| known.contains(&sorted(*lesson, other));
+        *is_whole || lessons.iter().any(has_pair)
     };
-    let stays = |pair: &RelatedPair| !pair.pair.into_iter().any(&mut is_copy);
-    plan.contradictions.retain(stays);
+    pairs.retain(|pair| {
+        let [one, other] = pair.pair;
+        !is_copy(one, other) && !is_copy(other, one)
+    });
 }
 
 impl Memory {

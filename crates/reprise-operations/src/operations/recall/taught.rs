@@ -88,9 +88,17 @@ fn judge_answer(
 
 /// Lists the lessons that were learned from a prompt.
 fn list_lessons(memory: &Snapshot, prompt: &MemoryRecord) -> impl Iterator<Item = MemoryRecord> {
-    let links = memory.links(prompt.id).into_iter();
+    list_lesson_ids(memory, prompt.id).filter_map(|lesson| memory.get(lesson)?.ok())
+}
+
+/// Lists the ids of the lessons that were learned from a record.
+pub(in crate::operations) fn list_lesson_ids(
+    memory: &Snapshot,
+    id: RecordId,
+) -> impl Iterator<Item = RecordId> {
+    let links = memory.links(id).into_iter();
     let links = links.filter(|link| !link.outgoing && link.relation == DISTILLED);
-    links.filter_map(|link| memory.get(link.record)?.ok())
+    links.map(|link| link.record)
 }
 
 /// Returns whether lessons were learned from a prompt that say all that it says, whatever became of
@@ -99,9 +107,7 @@ pub(in crate::operations) fn is_taught_whole(memory: &Snapshot, record: &MemoryR
     if record.record_type() != RecordType::Prompt {
         return false;
     }
-    let links = memory.links(record.id);
-    let mut lessons = links.iter().filter(|link| !link.outgoing);
-    if !lessons.any(|link| link.relation == DISTILLED) {
+    if list_lesson_ids(memory, record.id).next().is_none() {
         return false;
     }
     let learned = extract_learnings([record]).into_iter();

@@ -161,6 +161,14 @@ async fn a_change_of_a_rule_is_one_pair_for_a_person_to_decide_at_most() {
         .await;
     let pairs = pairs.unwrap();
     assert_eq!(pairs.len(), 2, "{pairs:?}");
+    // An answer and its lesson are one, too.
+    let answer = ["I have read the planner and its tests.", STALE].join(" ");
+    hooks.answer("five", &answer).await;
+    let cutoff = "The cutoff of the dough room is 15:00 now, not 16:00 any more.";
+    hooks.tell("six", cutoff).await;
+    let pairs = hooks.memory.run_on_plan(|_, plan| plan.contradictions);
+    let pairs = pairs.await.unwrap();
+    assert_eq!(pairs.len(), 3, "{pairs:?}");
     memories.shut_down().await;
 }
 
