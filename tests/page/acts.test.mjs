@@ -134,7 +134,7 @@ const TASKS = {
   }],
   "see what memory costs, and that it is well": [0, async () => {
     await tab.waitForSelector("#needs [data-total]");
-    await says(/\d+\s+tokens \([\d,]+ per session that asked\)[\s\S]*to decide[\s\S]*The memory file has no damage/);
+    await says(/\d+\s+tokens \([\d,]+ per session\)[\s\S]*to decide[\s\S]*The memory file has no damage/);
   }],
 };
 

@@ -247,7 +247,7 @@ test("Home says in one line what memory did this week, each number a link, and n
   await tab.waitForTimeout(300);
   assert.ok((await tab.evaluate(() => globalThis.shift)) <= 0.02);
   const strip = tab.locator("[data-strip]");
-  assert.match(await strip.innerText(), /Last 7 days:[\s\S]*prompts?[\s\S]*received memories[\s\S]*helped[\s\S]*failed anyway[\s\S]*tokens[\s\S]*lessons? (and|or) decisions?[\s\S]*Now:[\s\S]*to decide/);
+  assert.match(await strip.innerText(), /Last 7 days:[\s\S]*prompts?[\s\S]*received[\s\S]*helped[\s\S]*failed anyway[\s\S]*tokens[\s\S]*lessons? (and|or) decisions?[\s\S]*Now:[\s\S]*to decide/);
   const links = await strip.locator("a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
   const others = await strip.locator("[data-others]").count();
   assert.equal(links.length - others, links.includes("/prompts?day=yesterday") ? 9 : 8);

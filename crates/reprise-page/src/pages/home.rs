@@ -139,7 +139,7 @@ async fn render_strip(
                         b { (count) }
                         span {
                             @if *group == PromptGroup::Received && imported > 0 {
-                                "of " (text::format_count((week.prompts.len() - imported) as u64)) " received memories"
+                                "of " (text::format_count((week.prompts.len() - imported) as u64)) " received"
                             } @else { (if is_one { "prompt" } else { name }) }
                         }
                     }
@@ -156,12 +156,12 @@ async fn render_strip(
                         }
                     }
                 }
-                a href="/agents#tokens" {
+                a href="/agents#tokens" title=[week.tokens_per_session().map(|_| PER_SESSION)] {
                     b { (text::format_count(week.count_tokens())) }
                     span {
                         "tokens"
                         @if let Some(mean) = week.tokens_per_session() {
-                            " (" (text::format_count(mean)) " per session that asked)"
+                            " (" (text::format_count(mean)) " per session)"
                         }
                     }
                 }
@@ -181,6 +181,10 @@ async fn render_strip(
         }
     })
 }
+
+/// Of which sessions the mean is.
+const PER_SESSION: &str =
+    "The mean of the sessions in which memory was asked, without imported ones";
 
 /// Says what became of the prompts that received memories and neither helped nor failed.
 fn describe_others(others: &[(usize, &str)]) -> String {

@@ -395,7 +395,8 @@ fn render_tag_sections(visit: &PageRequest, tags: &tags::Tagged) -> Markup {
                 h2 { "Tags" }
                 div class="chips" {
                     @for one in tags.tags.iter().take(TAGS_SHOWN) {
-                        a class="chip" href=(format!("/timeline?tag={}", percent_encode(&one.tag))) {
+                        a class="chip" href=(format!("/timeline?tag={}", percent_encode(&one.tag)))
+                            title=(text::plain_line(&one.tag, 200)) {
                             (text::shorten(&rows::label_tag(&one.tag), 60)) "\u{a0}"
                             span class="faint" { (text::format_count(one.count as u64)) }
                         }

@@ -248,7 +248,8 @@ fn render_article(visit: &PageRequest, details: &RecordDetails, calendar: &Calen
             @if !record.tags.is_empty() {
                 div class="chips" {
                     @for tag in &record.tags {
-                        a class="chip" href=(format!("/timeline?tag={}", percent_encode(tag))) {
+                        a class="chip" href=(format!("/timeline?tag={}", percent_encode(tag)))
+                            title=(text::plain_line(tag, 200)) {
                             (text::shorten(&rows::label_tag(tag), 60))
                         }
                     }
