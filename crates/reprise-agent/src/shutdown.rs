@@ -65,10 +65,7 @@ pub(crate) async fn shut_down(
     // The children are listed again, because a relay may have opened another memory.
     let Children { agents, .. } = list_children(directory).await;
     record_step(ShutdownStep::Agents, drain_actors(agents, patience).await);
-    let supervisor = supervisor
-        .iter()
-        .map(|supervisor| supervisor.get_cell())
-        .collect();
+    let supervisor = supervisor.iter().map(ractor::ActorRef::get_cell).collect();
     record_step(
         ShutdownStep::Supervisor,
         drain_actors(supervisor, patience).await,

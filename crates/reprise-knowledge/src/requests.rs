@@ -297,7 +297,7 @@ pub(crate) fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
     lines.flat_map(|line| {
         let line = line.trim().trim_start_matches(['-', '*', '#', '>', ' ']);
         let is_end = move |at: usize| {
-            let before = line[..at].as_bytes();
+            let before = &line.as_bytes()[..at];
             // `am 5. fertig`: a number of a day, and no end.
             let is_ordinal = || {
                 let is_number = before.iter().rev().nth(1).is_some_and(u8::is_ascii_digit);

@@ -72,7 +72,7 @@ pub(super) fn compare_entries(
         Judgement::Contradiction(why) => PairRelation::Contradiction(pair(&why)),
         Judgement::Doubt(why) => PairRelation::Doubt(pair(&why)),
         // Each prompt of a person stays what was said in its session.
-        Judgement::Same if one.is_prompt && other.is_prompt => return None,
+        Judgement::Same if one.is_prompt() && other.is_prompt() => return None,
         // What they ask in addition may differ.
         Judgement::Same
             if (one.stated.is_some() || other.stated.is_some()) && !one.is_copy_of(other) =>

@@ -37,8 +37,7 @@ pub(super) struct ComparisonEntry {
     pub(super) weight: usize,
     pub(super) hash: u128,
     pub(super) decidable: Decidable,
-    /// Whether it is a prompt to an agent: people repeat themselves.
-    pub(super) is_prompt: bool,
+    pub(super) record_type: RecordType,
     /// What of its text is compared, if not all: what a person asks for or asks states nothing.
     pub(super) stated: Option<String>,
     /// Whether a sentence of it ends a rule, if there is one with its words.
@@ -78,6 +77,11 @@ fn is_output_of_command(text: &str) -> bool {
 }
 
 impl ComparisonEntry {
+    /// Whether it is a prompt to an agent: people repeat themselves.
+    pub(super) fn is_prompt(&self) -> bool {
+        self.record_type == RecordType::Prompt
+    }
+
     /// Builds an entry with its facts; `None` for an event, which is no statement.
     pub(super) fn of(record: MemoryRecord) -> Option<Self> {
         let mut entry = Self::without_facts(record)?;
@@ -121,7 +125,7 @@ impl ComparisonEntry {
                 + record.tags.len(),
             hash: record.content_hash.0,
             decidable: Decidable::of(&record, stated.is_some()),
-            is_prompt: record.record_type() == RecordType::Prompt,
+            record_type: record.record_type(),
             stated: match stated {
                 Some(Cow::Owned(stated)) => Some(stated),
                 _ => None,

@@ -331,7 +331,7 @@ impl Planner {
             for place in &places[1..] {
                 let other = &entries[*place].1;
                 let copy = one.is_copy_of(other) && one.is_tagged_like(other);
-                let is_said_again = one.is_prompt && other.is_prompt;
+                let is_said_again = one.is_prompt() && other.is_prompt();
                 if copy && !is_said_again && !memory.are_distinct(one.id, other.id) {
                     groups.union(first, *place);
                     self.insert_relation(other.id, [one.id, other.id], Some(PairRelation::Same));

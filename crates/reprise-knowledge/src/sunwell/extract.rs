@@ -335,90 +335,96 @@ mod tests {
     use super::*;
     use crate::record_for_tests::record_from_new;
 
+    /// Sentences, and whether each is a lesson.
+    const SPOKEN: &[(SpokenBy, &str, bool)] = &[
+        (
+            SpokenBy::Person,
+            "The checkout page shows prices in cents instead of euros.",
+            false,
+        ),
+        (
+            SpokenBy::Agent,
+            "The checkout page shows prices in cents instead of euros.",
+            false,
+        ),
+        (
+            SpokenBy::Person,
+            "The login page never loads on a slow connection.",
+            false,
+        ),
+        (
+            SpokenBy::Person,
+            "The refund test always fails on the second run.",
+            false,
+        ),
+        (
+            SpokenBy::Person,
+            "Always clear the cookie jar between two logins.",
+            true,
+        ),
+        (
+            SpokenBy::Person,
+            "Use the bank's clock instead of the system's in tests.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "I used the bank's clock instead of the system's in tests.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "The pool must be closed before the runtime is dropped.",
+            true,
+        ),
+        (
+            SpokenBy::Person,
+            "We decided to keep the cart in Redis for both shops.",
+            true,
+        ),
+        (SpokenBy::Person, "we decided to use kelvin", true),
+        (
+            SpokenBy::Person,
+            "Wir haben entschieden, alle Gewichte in Gramm zu speichern.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "Die Ursache war ein Off-by-one im Index der Waben.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "Der Fehler lag daran, dass der Cache zu alt war.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "Es stellte sich heraus, dass der Proxy den Header entfernt.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "Ich habe das behoben, indem ich abrunde.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "Soll ich pr\u{fc}fen, ob die Ursache: der Cache ist",
+            false,
+        ),
+        (
+            SpokenBy::Person,
+            "Haben wir entschieden, in welcher Einheit wir speichern?",
+            false,
+        ),
+    ];
+
     #[test]
     fn what_goes_wrong_is_no_lesson_and_what_is_done_on_purpose_is_one() {
-        use SpokenBy::{Agent, Person};
-        for (by, sentence, is_lesson) in [
-            (
-                Person,
-                "The checkout page shows prices in cents instead of euros.",
-                false,
-            ),
-            (
-                Agent,
-                "The checkout page shows prices in cents instead of euros.",
-                false,
-            ),
-            (
-                Person,
-                "The login page never loads on a slow connection.",
-                false,
-            ),
-            (
-                Person,
-                "The refund test always fails on the second run.",
-                false,
-            ),
-            (
-                Person,
-                "Always clear the cookie jar between two logins.",
-                true,
-            ),
-            (
-                Person,
-                "Use the bank's clock instead of the system's in tests.",
-                true,
-            ),
-            (
-                Agent,
-                "I used the bank's clock instead of the system's in tests.",
-                true,
-            ),
-            (
-                Agent,
-                "The pool must be closed before the runtime is dropped.",
-                true,
-            ),
-            (
-                Person,
-                "We decided to keep the cart in Redis for both shops.",
-                true,
-            ),
-            (Person, "we decided to use kelvin", true),
-            (
-                Person,
-                "Wir haben entschieden, alle Gewichte in Gramm zu speichern.",
-                true,
-            ),
-            (
-                Agent,
-                "Die Ursache war ein Off-by-one im Index der Waben.",
-                true,
-            ),
-            (
-                Agent,
-                "Der Fehler lag daran, dass der Cache zu alt war.",
-                true,
-            ),
-            (
-                Agent,
-                "Es stellte sich heraus, dass der Proxy den Header entfernt.",
-                true,
-            ),
-            (Agent, "Ich habe das behoben, indem ich abrunde.", true),
-            (
-                Agent,
-                "Soll ich pr\u{fc}fen, ob die Ursache: der Cache ist",
-                false,
-            ),
-            (
-                Person,
-                "Haben wir entschieden, in welcher Einheit wir speichern?",
-                false,
-            ),
-        ] {
-            let found = classify_sentence(sentence, by);
-            assert_eq!(found.is_some(), is_lesson, "{by:?}: {sentence}");
+        for (by, sentence, is_lesson) in SPOKEN {
+            let found = classify_sentence(sentence, *by);
+            assert_eq!(found.is_some(), *is_lesson, "{by:?}: {sentence}");
         }
     }
 

@@ -182,19 +182,19 @@ fn is_habit(words: &[&str]) -> bool {
         };
         is_in_words(WHO, who) && is_in_words(ALWAYS, adverb) && is_purpose(verb, words)
     });
-    let behind_not = match told {
-        [
-            "we" | "you",
-            "don't" | "dont" | "mustn't" | "shouldn't" | "won't",
-            rest @ ..,
-        ]
-        | [
-            "we" | "you",
-            "do" | "must" | "should" | "shall",
-            "not",
-            rest @ ..,
-        ] => rest,
-        _ => return always,
+    let ([
+        "we" | "you",
+        "don't" | "dont" | "mustn't" | "shouldn't" | "won't",
+        behind_not @ ..,
+    ]
+    | [
+        "we" | "you",
+        "do" | "must" | "should" | "shall",
+        "not",
+        behind_not @ ..,
+    ]) = told
+    else {
+        return always;
     };
     let is_denied = match behind_not {
         [verb, behind, ..] => {

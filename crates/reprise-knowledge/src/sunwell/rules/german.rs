@@ -295,10 +295,10 @@ fn is_passive(words: &[&str], sentence: &Sentence<'_>) -> bool {
 
 /// Whether a sentence orders to do without something: "vermeide Abkuerzungen".
 fn is_avoided(words: &[&str]) -> bool {
-    let what = match words {
-        ["vermeide" | "vermeidet" | "meide", what, ..]
-        | ["verzichte" | "verzichtet", "auf", what, ..] => what,
-        _ => return false,
+    let (["vermeide" | "vermeidet" | "meide", what, ..]
+    | ["verzichte" | "verzichtet", "auf", what, ..]) = words
+    else {
+        return false;
     };
     !is_in_words(POINTING, what) && !words.iter().any(|word| is_in_words(ONCE, word))
 }
