@@ -286,6 +286,12 @@ impl GraphState {
         })
     }
 
+    /// Reads the saved graph and cells, if they are not in use yet.
+    pub(crate) fn read_saved(&mut self, documents: u32) {
+        self.load_saved(documents);
+        self.cells.load_saved();
+    }
+
     /// Starts using the saved graph, if any. A damaged one is discarded and grown again.
     fn load_saved(&mut self, documents: u32) {
         if let Some((section, decoded)) = self.saved.take() {

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use reprise_types::{
     ByteReader, CowVec, SavedSection, SavedSections, SectionKey, SectionPages, encode_row,
@@ -15,6 +16,7 @@ use reprise_types::{
 
 use crate::docs::{Doc, NO_SESSION, SessionNames};
 use crate::error::{IndexError, IndexResult};
+use crate::facets::Facets;
 use crate::graph_state::GraphState;
 use crate::lexicon::Lexicon;
 use crate::live_set::{LexicalRow, LiveSet, NO_DOCUMENT, RankRow, SessionStats};
@@ -246,7 +248,7 @@ impl IndexWriter {
         }
         let mut index = Self::from_columns(rows, sessions, vectors, lexicon, live_set);
         index.forgotten = forgotten;
-        index.saved = Some(totals.clone());
+        index.damage = Some(Arc::clone(&totals.damage));
         // Damaged cells are learned again, and a damaged graph is grown again.
         let own = |tag| {
             let section = sections.get(&(tag, 0)).cloned();
@@ -306,9 +308,40 @@ impl IndexWriter {
         Ok(())
     }
 
+    /// Lets go of the file that it was opened from, for this writer and its later snapshots. What is
+    /// not read yet is read from these sections, which have the same pages.
+    pub fn move_to(&mut self, sections: &SavedSections) {
+        let Some(damage) = self.damage.clone() else {
+            return;
+        };
+        self.vectors.load();
+        self.lexicon.load();
+        self.live_set.rank_rows.load();
+        self.live_set.lexical_rows.load();
+        self.live_set.session_stats.load();
+        self.graph.read_saved(self.rows.len() as u32);
+        let session_count = self.sessions.len();
+        let has_name =
+            move |session: u32| session == NO_SESSION || (session as usize) < session_count;
+        let moved = sections.get(&(DOCUMENTS, 0)).and_then(|section| {
+            let section = SavedSection {
+                damage,
+                ..section.clone()
+            };
+            let documents = section.length / DOCUMENT_BYTES;
+            open_documents(&section, documents, has_name).ok()
+        });
+        match moved {
+            Some((rows, _)) => self.rows.move_unread_to(&rows),
+            None => self.rows.load(),
+        }
+        self.facets = Facets::from_rows(&self.rows);
+    }
+
     /// Whether something of the file that it was opened from was found damaged.
     pub fn is_damaged(&self) -> bool {
-        self.saved.as_ref().is_some_and(SavedSection::is_damaged)
+        let damage = self.damage.as_ref();
+        damage.is_some_and(|damage| damage.load(Ordering::Relaxed))
     }
 }
 

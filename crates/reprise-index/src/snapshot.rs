@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_hnsw::Metric as _;
-use reprise_types::{CowVec, ListOrder, MemoryFilter, MemorySource, RecordId, SavedSection};
+use reprise_types::{CowVec, ListOrder, MemoryFilter, MemorySource, RecordId};
 
 use crate::bits::iter_bits;
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, SessionNames, micros_from_instant};
@@ -32,14 +33,15 @@ pub struct IndexSnapshot {
     pub(crate) live_set: Arc<LiveSet>,
     pub(crate) facets: Facets,
     pub(crate) languages: OnceLock<Vec<Language>>,
-    /// A section of the file that it was opened from, which knows what was found damaged there.
-    pub(crate) saved: Option<SavedSection>,
+    /// Set when a page of the file that it was opened from is found damaged.
+    pub(crate) damage: Option<Arc<AtomicBool>>,
 }
 
 impl IndexSnapshot {
     /// Whether a lazily read page was damaged: results lack its content until the index is rebuilt.
     pub fn is_damaged(&self) -> bool {
-        self.saved.as_ref().is_some_and(SavedSection::is_damaged)
+        let damage = self.damage.as_ref();
+        damage.is_some_and(|damage| damage.load(Ordering::Relaxed))
     }
 
     /// Returns the number of documents, including forgotten ones: ordinals are `0..len()`.

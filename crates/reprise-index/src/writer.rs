@@ -1,10 +1,11 @@
 //! The single writer of the index: it adds documents in append order, publishes snapshots and
 //! erases forgotten documents.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
-use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId, SavedSection};
+use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
 
 use crate::cues::Cues;
 use crate::docs::{self, Doc, NEVER, SessionInterner, SessionNames, micros_from_instant};
@@ -56,8 +57,8 @@ pub struct IndexWriter {
     pub(crate) facets: Facets,
     /// Forgotten documents, some of which may not be holes yet.
     pub(crate) forgotten: Vec<u32>,
-    /// A section of the file that it was opened from.
-    pub(crate) saved: Option<SavedSection>,
+    /// Set when a page of the file that it was opened from is found damaged.
+    pub(crate) damage: Option<Arc<AtomicBool>>,
     pub(crate) interner: SessionInterner,
     pending: PendingSegment,
 }
@@ -87,7 +88,7 @@ impl IndexWriter {
             live_set,
             facets: Facets::from_rows(&rows),
             forgotten: Vec::new(),
-            saved: None,
+            damage: None,
             pending: PendingSegment::new(rows.len() as u32),
             rows,
             sessions,
@@ -196,10 +197,17 @@ impl IndexWriter {
         }
     }
 
+    /// Whether a document was forgotten or lost, or never was.
+    pub fn is_gone(&self, ordinal: u32) -> bool {
+        let row = self.rows.get(ordinal as usize);
+        row.is_none_or(|row| row.forgotten_at != NEVER)
+    }
+
     /// Marks a document as replaced by a newer one from `at` on; a second call changes nothing.
     pub fn supersede(&mut self, ordinal: u32, at: DateTime<Utc>) {
         if let Some(row) = self.rows.get_mut(ordinal as usize)
             && row.superseded_at == NEVER
+            && !row.is_hole()
         {
             row.superseded_at = micros_from_instant(at);
             self.facets.mark_ended(ordinal);
@@ -231,7 +239,7 @@ impl IndexWriter {
             live_set: Arc::new(self.live_set.clone()),
             facets: self.facets.clone(),
             languages: OnceLock::new(),
-            saved: self.saved.clone(),
+            damage: self.damage.clone(),
         })
     }
 

@@ -118,6 +118,11 @@ pub struct LogReader {
 }
 
 impl LogReader {
+    /// Whether both read the same file, and not one that replaced it.
+    pub fn reads_file_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.snapshot.file, &other.snapshot.file)
+    }
+
     /// Returns the path with which the log was opened.
     pub fn path(&self) -> &Path {
         &self.snapshot.path

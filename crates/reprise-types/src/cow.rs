@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A function that fetches the elements of some pages (the last page may be shorter). It replaces
 /// unreadable elements by a placeholder, so that every other one keeps its index.
@@ -26,7 +26,8 @@ enum Chunk<T, const PAGE: usize> {
 }
 
 struct LazyChunk<T, const PAGE: usize> {
-    fetch: PageFetcher<T>,
+    /// Let go, with the file that it reads, once all elements are in memory.
+    fetch: Mutex<Option<PageFetcher<T>>>,
     first_page: usize,
     len: usize,
     pages: Box<[OnceLock<Box<[T]>>]>,
@@ -61,17 +62,33 @@ impl<T, const PAGE: usize> Chunk<T, PAGE> {
 
 impl<T, const PAGE: usize> LazyChunk<T, PAGE> {
     fn page(&self, number: usize) -> Option<&[T]> {
-        let fetch = || self.fetch(number..number + 1).into_boxed_slice();
-        Some(self.pages.get(number)?.get_or_init(fetch))
+        let page = self.pages.get(number)?;
+        if let Some(known) = page.get() {
+            return Some(known);
+        }
+        // Two threads may both fetch it; the first result is kept.
+        if let Some(fetched) = self.fetch(number..number + 1) {
+            return Some(page.get_or_init(|| fetched.into()));
+        }
+        let rest = self.whole.get()?.get(number * PAGE..)?;
+        Some(rest.get(..PAGE).unwrap_or(rest))
     }
 
-    fn fetch(&self, pages: Range<usize>) -> Vec<T> {
-        (self.fetch)(self.first_page + pages.start..self.first_page + pages.end)
+    /// Fetches pages; `None` once all of them are in memory.
+    fn fetch(&self, pages: Range<usize>) -> Option<Vec<T>> {
+        let fetch = self.fetcher().clone()?;
+        let (start, end) = (pages.start, pages.end);
+        Some(fetch(self.first_page + start..self.first_page + end))
+    }
+
+    fn fetcher(&self) -> MutexGuard<'_, Option<PageFetcher<T>>> {
+        self.fetch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn load(&self) {
         self.whole
-            .get_or_init(|| self.fetch(0..self.pages.len()).into());
+            .get_or_init(|| self.fetch(0..self.pages.len()).unwrap_or_default().into());
+        *self.fetcher() = None;
     }
 }
 
@@ -118,7 +135,7 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         let chunk = |first: usize| {
             let len = CHUNK.min(len - first);
             Arc::new(Chunk::Lazy(LazyChunk {
-                fetch: Arc::clone(fetch),
+                fetch: Mutex::new(Some(Arc::clone(fetch))),
                 first_page: first / PAGE,
                 len,
                 pages: (0..len.div_ceil(PAGE)).map(|_| OnceLock::new()).collect(),
@@ -201,6 +218,23 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         for chunk in &self.chunks {
             if let Chunk::Lazy(lazy) = &**chunk {
                 lazy.load();
+            }
+        }
+    }
+
+    /// Reads what is not in memory yet from another vector from now on, which has the same elements
+    /// in its place.
+    pub fn move_unread_to(&mut self, same: &Self) {
+        for (number, own) in self.chunks.iter_mut().enumerate() {
+            let Chunk::Lazy(lazy) = &**own else {
+                continue;
+            };
+            if lazy.whole.get().is_some() {
+                continue;
+            }
+            match same.chunks.get(number) {
+                Some(other) if other.len() == lazy.len => *own = Arc::clone(other),
+                _ => lazy.load(),
             }
         }
     }
@@ -318,10 +352,11 @@ impl PagedBytes {
                 let page = lazy.page(first).unwrap_or_default();
                 return Cow::Borrowed(page.get(from..from + range.len()).unwrap_or_default());
             }
-            let mut bytes = lazy.fetch(first..last + 1);
-            bytes.truncate(from + range.len());
-            bytes.drain(..from);
-            return Cow::Owned(bytes);
+            if let Some(mut bytes) = lazy.fetch(first..last + 1) {
+                bytes.truncate(from + range.len());
+                bytes.drain(..from);
+                return Cow::Owned(bytes);
+            }
         }
         let bytes = self.contiguous_from(range.start);
         Cow::Borrowed(bytes.get(..range.len()).unwrap_or_default())
@@ -348,8 +383,6 @@ fn make_owned<T: Clone, const PAGE: usize>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
     #[test]

@@ -121,3 +121,57 @@ fn a_checkpoint_is_right_after_a_compaction_a_rebuild_or_a_failure_between_its_s
     assert_eq!(bench.ask("a late one", 6), expected);
     assert!(bench.engine().check().unwrap().is_sound());
 }
+
+/// The files of a memory that this process holds open and that have no name any more.
+#[cfg(target_os = "linux")]
+fn nameless_files(bench: &EngineBench) -> Vec<PathBuf> {
+    let handles = std::fs::read_dir("/proc/self/fd").unwrap();
+    let paths = handles.filter_map(|handle| std::fs::read_link(handle.unwrap().path()).ok());
+    let own = paths.filter(|path| path.starts_with(bench.folder.path()));
+    own.filter(|path| path.to_string_lossy().ends_with(" (deleted)"))
+        .collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_compaction_lets_the_old_file_go_once_no_reader_needs_it() {
+    let with_graph = |bench: &mut EngineBench| {
+        bench.engine().state.index.set_graph_threshold(50);
+        bench.engine().state.index.set_cells_threshold(50);
+    };
+    for forgets in [false, true] {
+        let mut bench = EngineBench::new();
+        with_graph(&mut bench);
+        bench.insert(week());
+        many(&mut bench, 0, 400);
+        while bench.engine().advance_graph(1_000).unwrap() > 0 {}
+        bench.engine().checkpoint().unwrap();
+        assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+        with_graph(&mut bench);
+        let before = bench.engine().snapshot();
+        let now = bench.now;
+        if forgets {
+            let tuesday = ForgetSelector::Session("tue".into());
+            let gone = bench.engine().forget(&tuesday, "asked", now).unwrap();
+            assert_eq!(gone.len(), 3);
+        }
+        bench.engine().compact().unwrap();
+        assert!(
+            !nameless_files(&bench).is_empty(),
+            "an older reader keeps it"
+        );
+        assert_eq!(before.records().filter(Result::is_ok).count(), 407);
+        drop(before);
+        let held = nameless_files(&bench);
+        assert!(held.is_empty(), "forgets {forgets}: {held:?}");
+        many(&mut bench, 400, 20);
+        let answer = bench.ask("hotels in Lisbon", 4);
+        assert_eq!(EngineBench::ids(&answer)[0], "trip-1");
+        let report = bench.engine().check().unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        bench.engine().checkpoint().unwrap();
+        assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+        let report = bench.engine().check().unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+    }
+}

@@ -10,7 +10,7 @@ use reprise_simulation::SimDisk;
 use reprise_types::{Credit, RecordId, Revision, RunBeginning, RunEnding, parse_timestamp};
 
 use super::{DIMENSIONS, inserted_ids, record, space, vector};
-use crate::{Engine, EngineError, EngineOptions, ForgetSelector};
+use crate::{Engine, EngineError, EngineOptions, ForgetSelector, IndexOrigin};
 
 /// A memory with something of everything to write on.
 struct WriteBench {
@@ -220,6 +220,34 @@ fn after_a_failed_sync_any_write_goes_through() {
             );
         }
     }
+}
+
+#[test]
+fn a_compaction_whose_folder_cannot_be_synced_is_in_use_as_a_whole() {
+    let disk = SimDisk::new();
+    let mut desk = WriteBench::new(&disk);
+    let compaction = desk.engine.start_compaction().unwrap();
+    // What is saved meanwhile is not in the new file.
+    WRITES[0].1(&mut desk).unwrap();
+    desk.engine.checkpoint().unwrap();
+    let copied = compaction().unwrap();
+    // The file is synced, then its folder.
+    disk.fail_sync(disk.sync_count() + 1, ErrorKind::Other);
+    assert!(desk.engine.finish_compaction(copied).is_err());
+    let expected = describe_records(&desk.engine);
+    assert_eq!(expected.len(), 7);
+    WRITES[1].1(&mut desk).unwrap();
+    desk.engine.checkpoint().unwrap();
+    let expected = describe_records(&desk.engine);
+    drop(desk.engine);
+    let path = Path::new("/m/memory.rvf");
+    let options = EngineOptions::new(DIMENSIONS as u16, 42, now());
+    let survivor = Arc::new(disk.crash_process());
+    let (mut again, report) = Engine::open(survivor, path, &options).unwrap();
+    assert_eq!(report.origin, IndexOrigin::Checkpoint);
+    assert_eq!(describe_records(&again), expected);
+    let report = again.check().unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
 }
 
 /// Builds a branch of `parent` with records, a correction and a tag of its own.

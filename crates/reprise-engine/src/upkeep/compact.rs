@@ -113,14 +113,30 @@ impl Engine {
     /// Puts the new file in use. Readers of older snapshots continue with the old one. Where the
     /// old file had holes, everything derived is made anew from what is left.
     pub fn finish_compaction(&mut self, copied: CompactedLog) -> CompactionOutcome {
-        let report = self.log.finish_compaction(copied)?;
-        self.lineages = Arc::default();
-        if self.log.section_keys().next().is_none() {
-            self.rebuild()?;
-            self.save_checkpoint()?;
-        }
-        self.publish();
+        let finished = self.log.finish_compaction(copied);
+        // The new file is also in use where only its folder could not be synced after the rename.
+        let is_in_use = !self.log.reader().reads_file_of(&self.snapshot.reader);
+        let adopted = if is_in_use {
+            self.adopt_new_file()
+        } else {
+            Ok(())
+        };
+        let report = finished?;
+        adopted?;
         Ok(report)
+    }
+
+    /// Lets go of the file that was replaced.
+    fn adopt_new_file(&mut self) -> Result<(), EngineError> {
+        self.lineages = Arc::default();
+        let is_saved = self.log.section_keys().next().is_some();
+        if let Some((_, sections)) = self.log.open_sections().filter(|_| is_saved) {
+            self.state.index.move_to(&sections);
+            self.publish();
+            return Ok(());
+        }
+        self.rebuild()?;
+        self.save_checkpoint()
     }
 
     /// Compacts in one call, for a command line that has nothing else to do.

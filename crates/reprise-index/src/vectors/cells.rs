@@ -260,7 +260,7 @@ impl CellState {
     }
 
     /// Loads the cell of each document from the saved lists.
-    fn load_saved(&mut self) {
+    pub(crate) fn load_saved(&mut self) {
         let Some(saved) = self.saved.take() else {
             return;
         };
