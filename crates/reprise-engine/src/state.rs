@@ -3,7 +3,7 @@
 
 mod saving;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_index::{IndexSnapshot, IndexWriter, NewDoc};
@@ -45,8 +45,6 @@ pub(crate) struct EngineState {
     pub(crate) other_spaces: OtherSpaces,
     pub(crate) learning: WholePart<OutcomeLearning>,
     pub(crate) marks: WholePart<AnnotationIndex>,
-    /// Records forgotten in this fold; an older run in a compacted log may still name them.
-    forgotten: HashSet<RecordId>,
     pub(crate) checkpoint: StateCheckpoint,
 }
 
@@ -68,7 +66,6 @@ impl EngineState {
             configured_space: configured,
             other_spaces: OtherSpaces::default(),
             marks: WholePart::new(AnnotationIndex::default()),
-            forgotten: HashSet::new(),
             checkpoint: StateCheckpoint::default(),
         }
     }
@@ -251,7 +248,11 @@ impl EngineState {
                 self.other_spaces.remove(*ordinal);
                 self.learning.forget_record(*id);
                 self.marks.forget(*ordinal);
-                self.forgotten.insert(*id);
+            }
+            StoreEntry::Superseded { id, at } => {
+                if let Some(old) = self.index.find(*id) {
+                    self.index.supersede(old, *at);
+                }
             }
             StoreEntry::Annotated {
                 ordinal,
@@ -267,8 +268,9 @@ impl EngineState {
                     .apply(*ordinal, annotation, at.timestamp_micros());
             }
             StoreEntry::Learning(event) => {
-                let (index, gone) = (&self.index, &self.forgotten);
-                let live = |id| index.find(id).is_some() && !gone.contains(&id);
+                // An older run in a compacted log, or a fit begun before, may name the forgotten.
+                let index = &self.index;
+                let live = |id| index.find(id).is_some_and(|place| !index.is_gone(place));
                 self.learning.apply_event(event, &live);
             }
             // Cursors belong to the log; this index ignores kinds of a later version.

@@ -5,7 +5,7 @@
 use chrono::{DateTime, Utc};
 use reprise_types::{
     Annotation, BinaryCodec, ByteReader, ByteWriter, ContentHash, EmbeddingSpace, LearningEvent,
-    MemoryRecord, RecordBody, encode_all, impl_binary_codec,
+    MemoryRecord, RecordBody, RecordId, encode_all, impl_binary_codec,
 };
 
 use crate::block::{self, RawEntry};
@@ -22,6 +22,7 @@ const KIND_CURSOR: u8 = 6;
 /// separate entry, after its mark. Builds that know one width only skip such entries and keep them.
 /// Compaction changes the file's width to the one that most records have.
 const KIND_SEPARATE_VECTOR: u8 = 19;
+const KIND_SUPERSEDED: u8 = 22;
 
 /// The space and checksum of an entry's vector. The vectors of a commit are stored in the order of
 /// their entries, so the mark has no position.
@@ -59,6 +60,7 @@ pub(crate) enum Outline {
         ordinal: u32,
         other: Option<u32>,
     },
+    Superseded(RecordId),
     Learning,
     Unknown,
 }
@@ -148,9 +150,10 @@ pub(crate) fn encode_separate_vector(
     let StoreEntry::Record(record) = entry else {
         return None;
     };
-    let space = record.embedding_space.as_ref()?;
+    let space = record.embedding_space.as_ref();
+    let space = space.filter(|space| space.dimensions != dimensions)?;
     let (mark, bytes) = mark_vector(space, &record.embedding);
-    (space.dimensions != dimensions).then(|| separate_vector_entry(ordinal, &mark, &bytes))
+    Some(separate_vector_entry(ordinal, &mark, &bytes))
 }
 
 fn mark_vector(space: &EmbeddingSpace, vector: &[f32]) -> (VectorMark, Vec<u8>) {
@@ -202,6 +205,7 @@ pub(crate) fn encode_entry(entry: &StoreEntry, next: u32, dimensions: u16) -> Op
             encode_all!(&mut out, *stream, *seq);
             KIND_CURSOR
         }
+        StoreEntry::Superseded { id, at } => return Some(RawEntry::from_supersession(*id, *at)),
         StoreEntry::Annotated {
             ordinal,
             at,
@@ -240,6 +244,11 @@ impl RawEntry {
 
     pub(crate) fn from_cursor(stream: &String, seq: u64) -> Self {
         Self::new(KIND_CURSOR, |out| encode_all!(out, *stream, seq))
+    }
+
+    /// Builds what remains of a forgotten record that had replaced another one.
+    pub(crate) fn from_supersession(replaced: RecordId, at: DateTime<Utc>) -> Self {
+        Self::new(KIND_SUPERSEDED, |out| encode_all!(out, replaced, at))
     }
 
     pub(crate) fn from_tombstone(tombstone: &Tombstone) -> Self {
@@ -308,6 +317,7 @@ pub(crate) fn decode_outline(raw: &RawEntry) -> Option<Outline> {
             let (ordinal, mark, _) = decode_separate_vector(&raw.body)?;
             Outline::SeparateVector { ordinal, mark }
         }
+        KIND_SUPERSEDED => Outline::Superseded(r.read_value()?),
         kind if LearningEvent::is_known_kind(kind) => Outline::Learning,
         kind if Annotation::is_known_kind(kind) => {
             let (ordinal, _, annotation) = decode_annotated(raw)?;
@@ -361,6 +371,11 @@ pub(crate) fn decode_entry(
         },
         Outline::Forgotten { ordinal, tombstone } => StoreEntry::Forgotten { ordinal, tombstone },
         Outline::Cursor { stream, seq } => StoreEntry::Cursor { stream, seq },
+        Outline::Superseded(_) => {
+            let r = &mut ByteReader::new(&raw.body);
+            let (id, at) = (r.read_value()?, r.read_value()?);
+            StoreEntry::Superseded { id, at }
+        }
         Outline::Annotated { .. } => {
             let (ordinal, at, annotation) = decode_annotated(raw)?;
             StoreEntry::from_annotation(ordinal, at, annotation)

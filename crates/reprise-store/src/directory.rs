@@ -133,7 +133,10 @@ impl LogDirectory {
             Outline::Cursor { stream, seq } => {
                 self.cursors.insert(stream, seq);
             }
-            Outline::Annotated { .. } | Outline::Learning | Outline::Unknown => {}
+            Outline::Annotated { .. }
+            | Outline::Superseded(_)
+            | Outline::Learning
+            | Outline::Unknown => {}
         }
     }
 

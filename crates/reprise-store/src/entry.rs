@@ -45,6 +45,9 @@ pub enum StoreEntry {
         /// The last sequence number that was read from the stream.
         seq: u64,
     },
+    /// A record that is forgotten had replaced this one at that instant. A compaction keeps that
+    /// much of a correction, so that what it corrected does not come back.
+    Superseded { id: RecordId, at: DateTime<Utc> },
     /// An annotation of an existing record. Compaction drops annotations of forgotten records.
     Annotated {
         ordinal: u32,

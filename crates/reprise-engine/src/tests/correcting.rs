@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::Duration;
 use reprise_simulation::{DiskCall, ObservedDisk};
-use reprise_types::{ExternalId, NewRecord, RecordId, WriteOutcome, parse_timestamp};
+use reprise_types::{
+    ExternalId, NewRecord, RecallRequest, RecordId, WriteOutcome, parse_timestamp,
+};
 
 use super::{DIMENSIONS, EngineBench, record};
 use crate::{Engine, EngineOptions};
@@ -250,5 +252,89 @@ pub(super) fn a_merge_carries_corrections_and_vectors_and_is_done_once() {
         assert_eq!(memory.current_version(own), Some(newest));
         assert!(memory.vector(newest).is_some(), "{text} keeps its vector");
         assert_eq!(engine.stats().live, 1);
+    }
+}
+
+#[test]
+fn what_was_corrected_stays_replaced_after_its_correction_is_forgotten() {
+    let mut bench = EngineBench::new();
+    let other = record("other", "lunch is at noon", 5, "thu");
+    insert_one(&mut bench, other);
+    let old = record("old", "the port is 8080", 3, "mon");
+    let old = inserted_id(&insert_one(&mut bench, old));
+    let between = bench.now + Duration::milliseconds(500);
+    let mut new = record("new", "the port is 9090", 3, "tue");
+    new.supersedes = Some(old);
+    inserted_id(&insert_one(&mut bench, new));
+    bench.now += Duration::seconds(9);
+    let now = bench.now;
+    let tuesday = crate::ForgetSelector::Session("tue".into());
+    let gone = bench.engine().forget(&tuesday, "asked", now).unwrap();
+    assert_eq!(gone.len(), 1);
+    let mut as_of = RecallRequest::new("the port");
+    as_of.as_of = Some(between);
+    let then = bench.ask_with(&as_of, Some(3));
+    let then: Vec<String> = EngineBench::ids(&then)
+        .into_iter()
+        .map(String::from)
+        .collect();
+    assert!(then.iter().any(|id| id == "old"));
+    let ways: [fn(&mut Engine); 4] = [
+        |_| {},
+        |engine| {
+            engine.compact().unwrap();
+        },
+        |engine| engine.rebuild().unwrap(),
+        |engine| {
+            engine.compact().unwrap();
+        },
+    ];
+    for (way, change) in ways.into_iter().enumerate() {
+        change(bench.engine());
+        for place in ["as it is", "opened again", "folded again"] {
+            let answer = bench.ask("the port", 3);
+            let place = format!("way {way}, {place}");
+            assert!(!EngineBench::ids(&answer).contains(&"old"), "{place}");
+            assert_eq!(bench.engine().stats().live, 1, "{place}");
+            let answer = bench.ask_with(&as_of, Some(3));
+            assert_eq!(EngineBench::ids(&answer), then, "{place}");
+            let report = bench.engine().check().unwrap();
+            assert!(report.is_sound(), "{place}: {:?}", report.findings);
+            if place.ends_with("it is") {
+                bench.reopen();
+            } else {
+                bench.engine().rebuild().unwrap();
+            }
+        }
+    }
+    // Once that is forgotten, too, nothing tells of it but what was kept of both.
+    let monday = crate::ForgetSelector::Session("mon".into());
+    let gone = bench.engine().forget(&monday, "asked", now).unwrap();
+    assert_eq!(gone.len(), 1);
+    for _ in 0..2 {
+        bench.engine().compact().unwrap();
+        let report = bench.engine().check().unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        bench.engine().rebuild().unwrap();
+    }
+}
+
+#[test]
+fn what_was_forgotten_before_its_correction_stays_gone() {
+    let mut bench = EngineBench::new();
+    let old = record("old", "the port is 8080", 3, "mon");
+    let old = inserted_id(&insert_one(&mut bench, old));
+    let mut new = record("new", "the port is 9090", 3, "tue");
+    new.supersedes = Some(old);
+    inserted_id(&insert_one(&mut bench, new));
+    let now = bench.now;
+    let monday = crate::ForgetSelector::Session("mon".into());
+    let gone = bench.engine().forget(&monday, "asked", now).unwrap();
+    assert_eq!(gone.len(), 1);
+    for _ in 0..2 {
+        bench.engine().compact().unwrap();
+        let report = bench.engine().check().unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        bench.engine().rebuild().unwrap();
     }
 }

@@ -57,6 +57,33 @@ fn digest(engine: &Engine) -> String {
 }
 
 #[test]
+fn a_fit_that_began_before_a_record_was_forgotten_names_it_no_more() {
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    teach_forty_runs(&mut bench, &ids);
+    let done = bench.engine().start_adapter_fit().unwrap().run();
+    let now = bench.now;
+    let gone = ForgetSelector::Id(ids[1]);
+    bench.engine().forget(&gone, "asked", now).unwrap();
+    bench.engine().checkpoint().unwrap();
+    bench.engine().finish_adapter_fit(done).unwrap();
+    for place in ["running", "opened from the checkpoint", "compacted"] {
+        let report = bench.engine().check().unwrap();
+        assert!(report.is_sound(), "{place}: {:?}", report.findings);
+        let known = bench.engine().learning_state().learner().patterns();
+        let named = known
+            .iter()
+            .any(|pattern| pattern.records.contains(&ids[1]));
+        assert!(!named, "{place}");
+        if place == "running" {
+            bench.reopen();
+        } else {
+            bench.engine().compact().unwrap();
+        }
+    }
+}
+
+#[test]
 fn outcomes_move_a_ranking_and_every_way_to_start_gives_the_same_learner() {
     let mut bench = EngineBench::new();
     let ids = inserted_ids(&bench.insert(week()));

@@ -2,16 +2,20 @@
 //!
 //! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost. Records
 //! of a damaged commit are kept if their blocks are whole. Late vectors move into their records.
-//! The last cursor of each stream is kept. Annotations of forgotten records are dropped. Entries of
-//! unknown kinds are kept unchanged, in their order.
+//! The last cursor of each stream is kept. Annotations of forgotten records are dropped. Of a
+//! forgotten correction it stays known what it replaced. Entries of unknown kinds are kept
+//! unchanged, in their order.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
+
+use reprise_types::RecordId;
 
 use super::CompactedLog;
 use crate::block::{self, RawEntry};
 use crate::codec::{
-    KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
+    KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, decode_record, remark_record,
     separate_vector_entry, vector_checksum,
 };
 use crate::commit::{self, CommitHead};
@@ -43,6 +47,7 @@ pub(super) fn pack_log(
     let mut packer = Packer {
         source,
         old,
+        gone: old.tombstones.iter().map(|gone| gone.id).collect(),
         new,
         compressor: Compressor::new(LEVEL_PACK, facts.file_id)?,
         first_ordinal: 0,
@@ -132,6 +137,8 @@ impl CommitChain {
 struct Packer<'a> {
     source: &'a LogSnapshot,
     old: &'a LogDirectory,
+    /// The forgotten records.
+    gone: HashSet<RecordId>,
     new: &'a mut CompactedLog,
     compressor: Compressor,
     first_ordinal: u32,
@@ -145,6 +152,12 @@ impl Packer<'_> {
         match decode_outline(&raw) {
             Some(_) if raw.has_ordinal() => self.add_record_or_stub(&raw),
             Some(Outline::Learning | Outline::Unknown) => self.append(raw, None),
+            Some(Outline::Superseded(replaced)) => {
+                if !self.gone.contains(&replaced) {
+                    self.append(raw, None)?;
+                }
+                Ok(())
+            }
             Some(Outline::Annotated { ordinal, other }) => {
                 if self.is_live(ordinal) && other.is_none_or(|other| self.is_live(other)) {
                     self.append(raw, None)?;
@@ -169,7 +182,16 @@ impl Packer<'_> {
         if slot.state == SlotState::Live && self.append_record(slot, &raw.body)? {
             return Ok(());
         }
-        self.salvage_or_stub_slots_until(self.next + 1)
+        self.salvage_or_stub_slots_until(self.next + 1)?;
+        if slot.state == SlotState::Forgotten
+            && raw.kind == KIND_RECORD
+            && let Some(record) = decode_record(&raw.body)
+            && let Some(replaced) = record.supersedes
+            && !self.gone.contains(&replaced)
+        {
+            self.append(RawEntry::from_supersession(replaced, record.known_at), None)?;
+        }
+        Ok(())
     }
 
     /// Appends a record with its newest vector; returns `false` if it cannot be decoded.

@@ -99,7 +99,9 @@ impl<'a> EntryChecks<'a> {
             } => check_ordinal(*ordinal)
                 .and_then(|()| annotation.linked_ordinal().map_or(Ok(()), check_ordinal))
                 .and_then(|()| check_annotation(annotation)),
-            StoreEntry::Cursor { .. } | StoreEntry::Learning(_) => Ok(()),
+            StoreEntry::Cursor { .. } | StoreEntry::Superseded { .. } | StoreEntry::Learning(_) => {
+                Ok(())
+            }
             StoreEntry::Lost { .. } => Err("a lost record cannot be written".to_owned()),
         }
     }
