@@ -176,7 +176,7 @@ mod tests {
                 },
                 "outcome": {
                     "at": "2026-11-28T10:05:00Z", "quality": quality, "expected": 0.5,
-                    "confirmed": quality != 0.8, "used": used,
+                    "confirmed": quality > 0.8, "used": used,
                 },
             });
             serde_json::from_value(read).unwrap()

@@ -3,11 +3,11 @@
 
 pub(super) mod erasure;
 
+use reprise_operations::Lesson;
 use reprise_operations::operations::links::graph::ClusterLink;
 use reprise_operations::operations::records::{Get, GetArguments, ShowArguments};
 use reprise_operations::operations::sharing;
 use reprise_operations::operations::{forgetting, lessons};
-use reprise_operations::Lesson;
 use reprise_types::RecordLink;
 use reprise_types::limits::TEXT_BYTES_MAX;
 

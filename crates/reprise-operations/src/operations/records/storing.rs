@@ -55,8 +55,9 @@ impl Memory {
                     let taken = match self.options.intake.prepare_record(&mut record, resolve) {
                         Ok(taken) => taken,
                         Err(why) => {
-                            let why = why.to_string();
-                            fates.push(Err(RecordFate::Rejected { why }));
+                            fates.push(Err(RecordFate::Rejected {
+                                why: why.to_string(),
+                            }));
                             continue;
                         }
                     };
@@ -96,24 +97,13 @@ impl Memory {
         if let [WriteOutcome::Duplicate { .. }] = outcomes[..] {
             self.refuse_other_contents(named, says).await?;
         }
-        self.count_seen_again(list_repeated(&outcomes, &said_again))
-            .await?;
-        let mut outcomes = outcomes.into_iter();
+        let repeated = list_repeated(&outcomes, &said_again);
+        self.count_seen_again(repeated).await?;
         let mut report = WriteReport {
             redacted,
             ..WriteReport::default()
         };
-        for fate in fates {
-            report.add_fate(fate.map_or_else(
-                |refused| refused,
-                |truncated| match outcomes.next() {
-                    Some(outcome) => RecordFate::new(outcome, truncated),
-                    None => RecordFate::Rejected {
-                        why: "memory gave no answer for it; send it again".to_owned(),
-                    },
-                },
-            ));
-        }
+        add_fates(&mut report, fates, outcomes);
         let ids = report.list_inserted();
         // Records that come together are left to the next tending.
         if let [id] = ids[..] {
@@ -211,5 +201,26 @@ impl Memory {
         let report = self.store_parsed_records(vec![Ok(record)]).await?;
         let fate = report.outcomes.into_iter().next();
         fate.ok_or_else(|| Problem::new(ProblemKind::Internal, "memory gave no answer; try again"))
+    }
+}
+
+/// Adds what became of each record: it was refused before, with the reason, or has the next
+/// outcome, with its size before it was cut.
+fn add_fates(
+    report: &mut WriteReport,
+    fates: Vec<Result<Option<usize>, RecordFate>>,
+    outcomes: Vec<WriteOutcome>,
+) {
+    let mut outcomes = outcomes.into_iter();
+    for fate in fates {
+        report.add_fate(fate.map_or_else(
+            |refused| refused,
+            |truncated| match outcomes.next() {
+                Some(outcome) => RecordFate::new(outcome, truncated),
+                None => RecordFate::Rejected {
+                    why: "memory gave no answer for it; send it again".to_owned(),
+                },
+            },
+        ));
     }
 }
