@@ -308,8 +308,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Lets go of the file that it was opened from, for this writer and its later snapshots. What is
-    /// not read yet is read from these sections, which have the same pages.
+    /// Lets go of the file that it was opened from, for this writer and its later snapshots. These
+    /// sections have the same pages: all that is still in the file is read from them.
     pub fn move_to(&mut self, sections: &SavedSections) {
         let Some(damage) = self.damage.clone() else {
             return;
@@ -349,7 +349,8 @@ impl IndexWriter {
 const PAGE_ROWS: usize = 32;
 
 /// The version; documents and dimensions; live documents, those in statistics, and those of the
-/// user's own; sessions with such, terms of heads and of sessions; forgotten documents with content.
+/// user's own; sessions with such, terms of heads and of sessions; forgotten documents with
+/// content.
 type Totals = (
     u8,
     (usize, usize),

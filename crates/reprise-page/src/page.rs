@@ -20,7 +20,6 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use maud::html;
 use reprise_operations::{Memories, Memory, Operation, Problem, describe_redactions};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Calendar, Clock, UserId};
@@ -32,7 +31,7 @@ use crate::backup_files::{
 use crate::compress::accepts_gzip;
 use crate::guard::{is_from_own_page, secure_response};
 use crate::kept_reviews::KeptReviews;
-use crate::shell::{FORM_TOKEN, SIGN_OUT, SWITCH, render_page, render_standalone};
+use crate::shell::{FORM_TOKEN, SIGN_OUT, SWITCH, render_standalone};
 use crate::sign_in::{PageGrant, PageSessions, SignInLink, Visitor};
 use crate::undo::UndoList;
 use crate::{assets, text};
@@ -44,7 +43,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'";
 
-const NO_ROOM: &str = "There is no page at this address. Home links to every page, and /help says \
+pub(crate) const NO_ROOM: &str = "There is no page at this address. Home links to every page, and /help says \
     what is where.";
 const SIGNED_OUT_TITLE: &str = "You are not signed in";
 const SIGNED_OUT: &str = "Run `reprise open` on this machine to sign in. A sign-in ends when you \
@@ -242,7 +241,6 @@ impl WebPage {
 
     pub(crate) fn guard_router(&self, rooms: Router<Self>) -> Router {
         rooms
-            .fallback(unknown_address)
             .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
             .layer(middleware::from_fn_with_state(self.clone(), guard_request))
             .with_state(self.clone())
@@ -365,20 +363,6 @@ pub(crate) fn none_if_missing<T>(answer: PageResult<T>) -> PageResult<Option<T>>
         Err(trouble) if trouble.status == StatusCode::NOT_FOUND => Ok(None),
         answer => answer.map(Some),
     }
-}
-
-/// Says that there is no page; whoever is signed in has the header, to go on from there.
-async fn unknown_address(visit: PageResult<PageRequest>) -> Response {
-    let error = PageError::new(StatusCode::NOT_FOUND, NO_ROOM);
-    let Ok(visit) = visit else {
-        return error.into_response();
-    };
-    let (title, rest) = error.split_sentence();
-    let body = html! {
-        p class="lead" { (rest) }
-        p class="acts" { a class="button" href="/" { "Home" } }
-    };
-    (error.status, render_page(&visit, "", title, &body)).into_response()
 }
 
 /// Checks every request, and sets the security headers of every response.

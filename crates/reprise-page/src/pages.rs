@@ -28,16 +28,33 @@ mod wording;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use maud::html;
 
-use crate::page::WebPage;
+use crate::page::{NO_ROOM, PageError, PageRequest, PageResult, WebPage};
 use crate::{assets, shell, undo};
 
 impl WebPage {
     /// Builds the router of all pages.
     pub fn router(&self) -> Router {
-        self.guard_router(router())
+        self.guard_router(router().fallback(unknown_address))
     }
+}
+
+/// Says that there is no page; a person who is signed in has the header, to go on from there.
+async fn unknown_address(visit: PageResult<PageRequest>) -> Response {
+    let error = PageError::new(StatusCode::NOT_FOUND, NO_ROOM);
+    let Ok(visit) = visit else {
+        return error.into_response();
+    };
+    let (title, rest) = error.split_sentence();
+    let body = html! {
+        p class="lead" { (rest) }
+        p class="acts" { a class="button" href="/" { "Home" } }
+    };
+    (error.status, shell::render_page(&visit, "", title, &body)).into_response()
 }
 
 /// A form with a file has a limit of its own.

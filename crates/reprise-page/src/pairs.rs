@@ -70,8 +70,8 @@ impl QueryPairs {
         let Some(time) = self.get(name) else {
             return Ok(None);
         };
-        let since = calendar.parse_since(time).map_err(refuse_time)?;
-        let until = calendar.parse_until(time).map_err(refuse_time)?;
+        let since = calendar.parse_since(time)?;
+        let until = calendar.parse_until(time)?;
         Ok(Some((since, until)))
     }
 
@@ -87,8 +87,8 @@ impl QueryPairs {
             sources: self
                 .parse_value::<MemorySource>("source")?
                 .map(|source| vec![source]),
-            since: since.transpose().map_err(refuse_time)?,
-            until: until.transpose().map_err(refuse_time)?,
+            since: since.transpose()?,
+            until: until.transpose()?,
             session_id: self.get("session").map(str::to_owned),
             tags: self.get("tag").map(|tag| vec![tag.to_owned()]),
             project: self.get("project").map(str::to_owned),
@@ -121,8 +121,10 @@ impl QueryPairs {
     }
 }
 
-fn refuse_time(error: TimeError) -> PageError {
-    PageError::invalid(text::to_sentence(&error.to_string()))
+impl From<TimeError> for PageError {
+    fn from(error: TimeError) -> Self {
+        Self::invalid(text::to_sentence(&error.to_string()))
+    }
 }
 
 /// Encodes a text as part of a path or a query.

@@ -222,8 +222,8 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         }
     }
 
-    /// Reads what is not in memory yet from another vector from now on, which has the same elements
-    /// in its place.
+    /// Reads the elements that are still in the file from another vector from now on, which has the
+    /// same elements in their place.
     pub fn move_unread_to(&mut self, same: &Self) {
         for (number, own) in self.chunks.iter_mut().enumerate() {
             let Chunk::Lazy(lazy) = &**own else {

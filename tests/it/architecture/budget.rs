@@ -18,7 +18,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // written, and the first question about the project of the folder.
     ("crates/reprise", [138, 428, 163]),
     // A prompt that gets no line is not judged a second time.
-    ("crates/reprise-agent", [95, 185, 47]),
+    // An answer that came after its ranking is added to what an outcome may name.
+    ("crates/reprise-agent", [95, 186, 47]),
     // Cards of models are read in a file of their own, so that none is in a circle.
     ("crates/reprise-embed", [66, 144, 44]),
     // A project is known by its short name too, a known record gains tags, and a prompt has its
@@ -34,12 +35,14 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-hnsw", [9, 29, 7]),
     // Standing rules in the languages that people type; exact terms without their documents.
     // The lexicon knows which of its segments are saved: they are no type that does.
-    ("crates/reprise-index", [54, 344, 62]),
+    // A compaction moves what is still in the file to the new one.
+    ("crates/reprise-index", [54, 348, 62]),
     // Claims in several wordings, renamed notes, odd rows of sessions, and a turn of a session by
     // one function for hooks and imports.
     // Rules of prompts, questions and orders in four languages, ends of commands by one function,
     // and rules that a later one revokes.
-    ("crates/reprise-knowledge", [109, 415, 158]),
+    // Rules, withdrawals and corrections in the forms in which people tell them, in two languages.
+    ("crates/reprise-knowledge", [109, 433, 169]),
     // A rating is no run.
     ("crates/reprise-learn", [26, 121, 24]),
     // The preview of a hook in Ask, the journal of changes from anywhere, what is left to do, the
@@ -47,16 +50,19 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // The project of a lesson, the lesson in place of its prompt, one list of contradictions, and
     // "both stay" that is taken back.
     // A person decides about any two memories.
-    ("crates/reprise-operations", [236, 406, 151]),
+    // Failures that a later run ended, answers below their lesson, one table of sureness.
+    ("crates/reprise-operations", [236, 411, 154]),
     // Contradictions of several memories as one question, a look before a restore, the bar of
     // phones, changes from anywhere; tokens by day, ratings, reasons, a question before erasing;
     // settings that are changed in place, lists to choose filters from, lines of changes, axes.
     // Prompts of a day and of a project, two chosen memories next to each other, every pause.
-    ("crates/reprise-page", [65, 319, 114]),
+    // Uses of each prompt in words, groups of alike memories, ratings apart from runs.
+    ("crates/reprise-page", [66, 328, 118]),
     // As in reprise-global; drafts and rows of things have files below those that use them.
     ("crates/reprise-postgres", [25, 154, 50]),
     // Ask shows the judgement that a prompt is given; what a prompt is for, and what came of it.
-    ("crates/reprise-rank", [33, 121, 34]),
+    // An answer below the lesson that has its sentence.
+    ("crates/reprise-rank", [33, 122, 34]),
     ("crates/reprise-redact", [19, 50, 24]),
     ("crates/reprise-rvf", [1, 2, 4]),
     ("crates/reprise-sandbox-workspace", [1, 2, 1]),
@@ -68,10 +74,12 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // Places of pages in place of parts; a torn tail is kept aside, and inspect says what it is
     // the beginning of.
     // Nothing forgotten comes back over damage, a forged file is bounded, own pages go in steps.
-    ("crates/reprise-store", [51, 175, 50]),
+    // What a forgotten correction replaced stays replaced.
+    ("crates/reprise-store", [51, 177, 50]),
     // Sections are what log, index and engine exchange; whole and short names of projects;
     // the outcome of a run is told from what a session taught.
-    ("crates/reprise-types", [101, 225, 51]),
+    // Elements that are still in the file are read from another vector.
+    ("crates/reprise-types", [101, 226, 51]),
     // Imports of files of their own, so that none is in a circle.
     ("crates/reprise-workspace", [65, 266, 76]),
     ("crates/reprise-workspace-cli", [7, 5, 8]),

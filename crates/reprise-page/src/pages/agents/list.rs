@@ -139,9 +139,8 @@ fn describe_counts(prompts: &[Prompt]) -> String {
         count(PromptGroup::Helped),
         count(PromptGroup::Failed)
     );
-    for (count, words) in count_other_results(prompts) {
-        counts += &format!(", {count} {words}");
-    }
+    let others = count_other_results(prompts).into_iter();
+    counts.extend(others.map(|(count, words)| format!(", {count} {words}")));
     match count_imported(prompts) {
         0 => counts + ".",
         imported => format!("{counts}. {imported} imported: these could receive no memory."),

@@ -1,4 +1,5 @@
-//! One prompt with all that followed, and what is known of the use of the memories that it received.
+//! One prompt with all that followed, and what is known of the use of the memories that it
+//! received.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
