@@ -298,11 +298,9 @@ impl ImportSource<'_> {
             ..self.arguments.how
         };
         let mut line = ProgressLine::start();
-        let total = if line.is_hidden() {
-            0
-        } else {
-            self.count_items()?
-        };
+        let is_drawn = !line.is_hidden();
+        let total = is_drawn.then(|| self.count_items()).transpose()?;
+        let total = total.unwrap_or(0);
         let mut visited = 0;
         let mut renewal = notes::read_note_changes(self)?;
         let mut gone = Vec::new();

@@ -106,20 +106,16 @@ impl ProgramEntry {
     }
 
     /// Returns whether these are the arguments that we write for a server.
-    pub(super) fn is_own_mcp_command(arguments: &[&str]) -> bool {
+    pub(super) fn is_own_mcp_command<'a, 'b>(arguments: &'a [&'b str]) -> bool {
         let [scope, project] = SCOPE;
         let ["--data-dir", _, rest @ ..] = arguments else {
             return false;
         };
-        let rest = match rest {
-            ["--models-dir", _, rest @ ..] => rest,
-            rest => rest,
+        let leave_out = |option: &str, words: &'a [&'b str]| match words {
+            [first, _, rest @ ..] if *first == option => rest,
+            words => words,
         };
-        let rest = match rest {
-            ["--config", _, rest @ ..] => rest,
-            rest => rest,
-        };
-        match rest {
+        match leave_out("--config", leave_out("--models-dir", rest)) {
             ["mcp", "--user", _] => true,
             ["mcp", "--user", _, one, other] => (*one, *other) == (scope, project),
             _ => false,
