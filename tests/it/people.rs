@@ -138,7 +138,7 @@ fn a_stranger_is_answered_in_words_of_use() {
         (
             &["outcome", "withdraw", "x"],
             2,
-            "`reprise call runs` lists the finished runs",
+            "a run is named `recall ID` with the `recall_id` of its outcome",
         ),
         (
             &["stats", "--user", "none"],

@@ -17,8 +17,9 @@ const TEXT_COMMANDS: [&str; 3] = ["recall", "learn", "edit"];
 /// Commands that take a project as an option, and that people type as a word.
 const PROJECT_COMMANDS: [&str; 2] = ["pause", "resume"];
 
-/// Commands that take an empty value: it empties what a memory has, or a program wrote it.
-const EMPTY_COMMANDS: [&str; 3] = ["edit", "hook", "statusline"];
+/// Commands that take an empty value: it empties what a memory has or tells others, or a program
+/// wrote it.
+const EMPTY_COMMANDS: [&str; 4] = ["edit", "hook", "publish", "statusline"];
 
 /// Returns the sentence about an option with an empty value, which would choose all or none; `None`
 /// if there is no such option.
