@@ -218,7 +218,7 @@ impl Memory {
     }
 
     /// Adds what came into an answer after it was ranked to what an outcome may name.
-    pub(super) async fn note_placed(
+    pub(in crate::operations) async fn note_placed(
         &self,
         ranked: &BTreeSet<RecordId>,
         recall: &RecallResponse,

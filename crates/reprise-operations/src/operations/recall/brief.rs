@@ -1,7 +1,7 @@
 //! A recall as agents need it: light results within so many tokens, quoted under a line that says
 //! how far they can be trusted and names the recall; `get` gives the whole.
 
-use reprise_engine::{context_candidate_count, excerpt, remove_sensitive};
+use reprise_engine::{context_candidate_count, estimate_tokens, excerpt, remove_sensitive};
 use reprise_knowledge::LessonDetails;
 use reprise_types::{DegradedPart, PublicationOrigin, RecallResponse, RelevanceVerdict};
 
@@ -248,11 +248,6 @@ fn find_greatest_fitting_count(most: usize, mut fits: impl FnMut(usize) -> bool)
         }
     }
     good
-}
-
-/// Tokens of a text of so many bytes, four bytes each.
-fn estimate_tokens(bytes: usize) -> usize {
-    bytes.div_ceil(4)
 }
 
 /// What the results are good for, what to call the recall, and how many of them are told.

@@ -19,23 +19,18 @@ impl Memory {
     ) -> Result<(), Problem> {
         let own = recall.results.iter().filter(|one| {
             let is_over = one.published.is_some() || one.why.contradicted_by.is_some();
-            !is_over && parse_failure(&one.record).is_some()
+            one.is_related() && !is_over && parse_failure(&one.record).is_some()
         });
         let failed: Vec<MemoryRecord> = own.map(|one| one.record.clone()).collect();
         if failed.is_empty() {
             return Ok(());
         }
-        let find = move |memory: &Snapshot| -> HashMap<RecordId, MemoryRecord> {
-            let ended = failed.iter();
-            let ended =
-                ended.filter_map(|one| Some((one.id, find_later_pass(memory, one, until)?)));
-            ended.collect()
-        };
+        let find = move |memory: &Snapshot| find_later_passes(memory, &failed, until);
         let ended = self.run_on_snapshot(find).await?;
         for one in &mut recall.results {
-            if let Some(passed) = ended.get(&one.record.id) {
-                one.why.contradicted_by = Some(passed.id);
-                one.why.held_until = Some(passed.timestamp);
+            if let Some((passed, at)) = ended.get(&one.record.id) {
+                one.why.contradicted_by = Some(*passed);
+                one.why.held_until = Some(*at);
             }
         }
         Ok(())
@@ -49,35 +44,58 @@ fn parse_failure(record: &MemoryRecord) -> Option<CommandRun<'_>> {
     ran.filter(|ran| !ran.passed)
 }
 
-/// Finds the first run after a failure that passed all of it, in its project, or in its session
-/// where it is of none.
-fn find_later_pass(
+/// Finds for each failure the first later run that passed all of it, with its time. The runs of a
+/// project, or of a session where a failure is of none, are read once.
+fn find_later_passes(
     memory: &Snapshot,
-    failure: &MemoryRecord,
+    failed: &[MemoryRecord],
     until: Option<DateTime<Utc>>,
-) -> Option<MemoryRecord> {
-    let project = project_of_tags(&failure.tags).map(str::to_owned);
-    let session_id = project.is_none().then(|| failure.session_id.clone());
-    let scope = |command: &str| RunScope::parse(command, project.as_deref().unwrap_or_default());
-    let failed = scope(parse_failure(failure)?.command);
-    let later = memory.list(&ListRequest {
-        filter: MemoryFilter {
-            types: Some(vec![RecordType::Test, RecordType::Command]),
-            project: project.clone(),
-            session_id,
-            since: Some(failure.timestamp),
-            until,
-            ..MemoryFilter::default()
-        },
-        limit: LATER_MAX,
-        after: None,
-    });
-    // The newest are listed first.
-    later.records.into_iter().rev().find(|one| {
-        let ran = CommandRun::parse(&one.text).filter(|ran| ran.passed);
-        let is_later = (one.timestamp, one.id) > (failure.timestamp, failure.id);
-        is_later && ran.is_some_and(|ran| scope(ran.command).covers(&failed))
-    })
+) -> BTreeMap<RecordId, (RecordId, DateTime<Utc>)> {
+    let mut places: BTreeMap<(Option<&str>, &str), Vec<&MemoryRecord>> = BTreeMap::new();
+    for one in failed {
+        let project = project_of_tags(&one.tags);
+        let session = if project.is_some() {
+            ""
+        } else {
+            &one.session_id
+        };
+        places.entry((project, session)).or_default().push(one);
+    }
+    let mut passes = BTreeMap::new();
+    for ((project, session), failed) in places {
+        let scope = |ran: CommandRun<'_>| RunScope::parse(ran.command, project.unwrap_or_default());
+        let later = memory.list(&ListRequest {
+            filter: MemoryFilter {
+                types: Some(vec![RecordType::Test, RecordType::Command]),
+                project: project.map(str::to_owned),
+                session_id: project.is_none().then(|| session.to_owned()),
+                since: failed.iter().map(|one| one.timestamp).min(),
+                until,
+                ..MemoryFilter::default()
+            },
+            limit: LATER_MAX,
+            after: None,
+        });
+        // The newest are listed first.
+        let later = later.records.iter().rev();
+        let passed = later.filter_map(|one| {
+            let ran = CommandRun::parse(&one.text).filter(|ran| ran.passed)?;
+            Some(((one.timestamp, one.id), scope(ran)))
+        });
+        let passed: Vec<_> = passed.collect();
+        for one in failed {
+            let Some(failed) = parse_failure(one).map(scope) else {
+                continue;
+            };
+            let first = passed
+                .iter()
+                .find(|(place, passed)| *place > (one.timestamp, one.id) && passed.covers(&failed));
+            if let Some(((at, passed), _)) = first {
+                passes.insert(one.id, (*passed, *at));
+            }
+        }
+    }
+    passes
 }
 
 #[cfg(test)]

@@ -198,24 +198,32 @@ impl Memory {
             found.extend(find_taught_prompts(memory, &several, &all));
             found
         });
-        let mut found = found.await?;
-        if found.is_empty() {
-            return Ok(recall);
-        }
-        let mut placed = BTreeSet::new();
-        recall.results.retain_mut(|one| {
-            match found.remove(&one.record.id) {
-                Some(TaughtPrompt::Lesson(lesson)) => one.record = *lesson,
-                Some(TaughtPrompt::Seen | TaughtPrompt::Over) => return false,
-                Some(TaughtPrompt::Corrected { by, at }) => {
-                    one.why.contradicted_by = Some(by);
-                    one.why.held_until = Some(at);
-                }
-                None => {}
-            }
-            placed.insert(one.record.id)
-        });
-        decide_shown(&mut recall);
+        put_in_place(&mut recall, found.await?);
         Ok(recall)
     }
+}
+
+/// Puts lessons in the place of what taught them, leaves out of which nothing holds or is new, and
+/// marks what was corrected.
+pub(in crate::operations) fn put_in_place(
+    recall: &mut RecallResponse,
+    mut taught: BTreeMap<RecordId, TaughtPrompt>,
+) {
+    if taught.is_empty() {
+        return;
+    }
+    let mut placed = BTreeSet::new();
+    recall.results.retain_mut(|one| {
+        match taught.remove(&one.record.id) {
+            Some(TaughtPrompt::Lesson(lesson)) => one.record = *lesson,
+            Some(TaughtPrompt::Seen | TaughtPrompt::Over) => return false,
+            Some(TaughtPrompt::Corrected { by, at }) => {
+                one.why.contradicted_by = Some(by);
+                one.why.held_until = Some(at);
+            }
+            None => {}
+        }
+        placed.insert(one.record.id)
+    });
+    decide_shown(recall);
 }

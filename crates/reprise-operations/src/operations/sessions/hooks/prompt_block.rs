@@ -10,7 +10,7 @@ use super::asked_times::restrict_to_asked_times;
 use super::injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
 use super::opening::{OwedOpening, note_excerpts};
 use super::{PauseMode, project_tag};
-use crate::operations::recall::taught::{TaughtPrompt, find_taught_prompts};
+use crate::operations::recall::taught::{TaughtPrompt, find_taught_prompts, put_in_place};
 use crate::operations::sessions::prompts::{
     InjectedBlock, LeftOutReason, NOTED, NotedRecord, PromptRecall,
 };
@@ -264,10 +264,9 @@ impl Memory {
             let found = leave_out(found, report, seen, &own);
             let (found, notes) = self.leave_out_taught(found, seen).await?;
             noted = notes;
-            Ok(found)
+            Ok::<_, Problem>(found)
         };
-        let recall: Result<RecallResponse, Problem> = recall.await;
-        let recall = recall?;
+        let recall = recall.await?;
         self.note_recall(text, &recall, at, began);
         let (recall_id, verdict) = (recall.recall_id, recall.verdict);
         let half_answer = recall.half_answer().map(str::to_owned);
@@ -316,6 +315,7 @@ impl Memory {
         (mut recall, mut noted): (RecallResponse, Vec<NotedRecord>),
         seen: &BTreeSet<RecordId>,
     ) -> Result<(RecallResponse, Vec<NotedRecord>), Problem> {
+        let ranked: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
         let mut judged = BTreeSet::new();
         // Where something is left out, another prompt may be shown; and a lesson may be where its
         // prompt, of which more is asked, is not.
@@ -331,25 +331,22 @@ impl Memory {
             });
             let prompts: Vec<MemoryRecord> = near.map(|one| one.record.clone()).collect();
             if prompts.is_empty() {
+                self.note_placed(&ranked, &recall).await?;
                 return Ok((recall, noted));
             }
             let seen = seen.clone();
             let find = move |memory: &Snapshot| find_taught_prompts(memory, &prompts, &seen);
             let taught = self.run_on_snapshot(find).await?;
-            place_lessons(&mut recall, &mut noted, taught);
+            note_taught(&mut noted, &taught);
+            put_in_place(&mut recall, taught);
+            // A lesson may have a mark that its prompt has not.
+            remove_sensitive(&mut recall);
         }
     }
 }
 
-/// Puts lessons in the place of prompts, and leaves out prompts of which nothing holds or is new.
-fn place_lessons(
-    recall: &mut RecallResponse,
-    noted: &mut [NotedRecord],
-    mut taught: BTreeMap<RecordId, TaughtPrompt>,
-) {
-    if taught.is_empty() {
-        return;
-    }
+/// Notes which lessons take the place of found prompts, and which prompts are left out.
+fn note_taught(noted: &mut [NotedRecord], taught: &BTreeMap<RecordId, TaughtPrompt>) {
     let mut named: BTreeSet<RecordId> = noted.iter().map(|one| one.id).collect();
     for one in noted {
         match taught.get(&one.id) {
@@ -362,20 +359,6 @@ fn place_lessons(
             None => {}
         }
     }
-    let mut placed = BTreeSet::new();
-    recall.results.retain_mut(|one| {
-        match taught.remove(&one.record.id) {
-            Some(TaughtPrompt::Lesson(lesson)) => one.record = *lesson,
-            Some(TaughtPrompt::Seen | TaughtPrompt::Over) => return false,
-            Some(TaughtPrompt::Corrected { by, at }) => {
-                one.why.contradicted_by = Some(by);
-                one.why.held_until = Some(at);
-            }
-            None => {}
-        }
-        placed.insert(one.record.id)
-    });
-    decide_shown(recall);
 }
 
 /// Leaves out what a prompt must not receive, and decides anew what it does; returns a note of

@@ -263,3 +263,28 @@ async fn a_sentence_that_ends_a_rule_takes_its_place_where_the_rule_is_known() {
         memories.shut_down().await;
     }
 }
+
+#[tokio::test]
+async fn a_lesson_that_is_marked_as_sensitive_does_not_stand_for_its_prompt() {
+    let ada = crate::testing::Ada::new().await;
+    let memory = ada.memory();
+    let rule = "From now on always write the vault reports with two signatures.";
+    let told = HookReport {
+        at: Some(memory.now()),
+        ..report("one", "shop", rule)
+    };
+    let told = memory.handle_hook(HookEvent::UserPrompt, told);
+    told.await.unwrap();
+    let hooks = Hooks {
+        memory: memory.clone(),
+    };
+    let asked = "how do we always write the vault reports, with two signatures";
+    assert!(hooks.ask("two", asked).await.contains(rule));
+    let id = hooks.lesson(rule).await;
+    let marked = json!({ "id": id, "tags": ["project:shop", "sensitive"] });
+    ada.call("revise", marked).await;
+    let given = hooks.ask("three", asked).await;
+    assert!(!given.contains("vault"), "{given}");
+    let begun = hooks.begin("four").await;
+    assert!(!begun.contains("vault"), "{begun}");
+}
