@@ -3,6 +3,7 @@
 //! This module has their ids, defaults and conversions.
 
 mod artifacts;
+mod clauses;
 mod contract;
 mod corrections;
 mod extract;

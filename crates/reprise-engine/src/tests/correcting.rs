@@ -255,6 +255,16 @@ pub(super) fn a_merge_carries_corrections_and_vectors_and_is_done_once() {
     }
 }
 
+/// Compacts and folds the log anew, and that again; each time the saved is what the log says.
+fn assert_sound_by_compaction_and_rebuild(bench: &mut EngineBench) {
+    for _ in 0..2 {
+        bench.engine().compact().unwrap();
+        let report = bench.engine().check().unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        bench.engine().rebuild().unwrap();
+    }
+}
+
 #[test]
 fn what_was_corrected_stays_replaced_after_its_correction_is_forgotten() {
     let mut bench = EngineBench::new();
@@ -311,12 +321,7 @@ fn what_was_corrected_stays_replaced_after_its_correction_is_forgotten() {
     let monday = crate::ForgetSelector::Session("mon".into());
     let gone = bench.engine().forget(&monday, "asked", now).unwrap();
     assert_eq!(gone.len(), 1);
-    for _ in 0..2 {
-        bench.engine().compact().unwrap();
-        let report = bench.engine().check().unwrap();
-        assert!(report.is_sound(), "{:?}", report.findings);
-        bench.engine().rebuild().unwrap();
-    }
+    assert_sound_by_compaction_and_rebuild(&mut bench);
 }
 
 #[test]
@@ -331,10 +336,5 @@ fn what_was_forgotten_before_its_correction_stays_gone() {
     let monday = crate::ForgetSelector::Session("mon".into());
     let gone = bench.engine().forget(&monday, "asked", now).unwrap();
     assert_eq!(gone.len(), 1);
-    for _ in 0..2 {
-        bench.engine().compact().unwrap();
-        let report = bench.engine().check().unwrap();
-        assert!(report.is_sound(), "{:?}", report.findings);
-        bench.engine().rebuild().unwrap();
-    }
+    assert_sound_by_compaction_and_rebuild(&mut bench);
 }

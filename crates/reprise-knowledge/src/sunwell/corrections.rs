@@ -2,7 +2,7 @@
 //! cutoff is 15:00 now, not 16:00 any more". Each names the value that does not hold. The words are
 //! of English and German.
 
-use super::rules::fold_umlauts;
+use super::clauses::{begin_alike, first_clause, fold};
 use crate::requests::{asks_for_work, split_sentences};
 use crate::values::is_in_words;
 
@@ -79,8 +79,8 @@ const VALUE_WORDS_MAX: usize = 5;
 /// Words between a value and the thing that it is said of, and most other words of a sentence that
 /// tells of a thing by one word.
 const NEAR_WORDS: usize = 2;
-/// Letters that two forms of a word have in common at least.
-const COMMON_LETTERS_MIN: usize = 4;
+/// Part of the longer of two words in which forms of one word begin alike.
+const COMMON_SHARE: (usize, usize) = (3, 4);
 
 /// What a sentence corrects.
 #[derive(Debug, PartialEq, Eq)]
@@ -163,7 +163,11 @@ impl Correction {
             return false;
         }
         let parts: Vec<Vec<&str>> = words.iter().map(|word| word.split('-').collect()).collect();
-        let names = |at: usize, thing: &str| parts[at].iter().any(|part| is_same(part, thing));
+        let names = |at: usize, thing: &str| {
+            parts[at]
+                .iter()
+                .any(|part| begin_alike(part, thing, COMMON_SHARE))
+        };
         let is_named = |thing: &&String| (0..words.len()).any(|at| names(at, thing));
         let named = self.subject.iter().filter(is_named).count();
         let near = first.saturating_sub(NEAR_WORDS)..(last + 1 + NEAR_WORDS).min(words.len());
@@ -179,8 +183,8 @@ impl Correction {
 
 /// Returns a sentence in lower case without umlauts, with single spaces and no end mark.
 fn normalize(sentence: &str) -> String {
-    let lower = fold_umlauts(&sentence.to_lowercase().replace('\u{2019}', "'"));
-    let words: Vec<&str> = lower.split_whitespace().collect();
+    let folded = fold(sentence);
+    let words: Vec<&str> = folded.split_whitespace().collect();
     words.join(" ").trim_end_matches(['.', '!']).to_owned()
 }
 
@@ -211,22 +215,6 @@ fn is_opener(words: &str) -> bool {
     each.any(|word| is_in_words(OPENERS, word)) || WRONG.iter().any(|wrong| words.contains(wrong))
 }
 
-/// Returns the words up to the next clause.
-fn first_clause(text: &str) -> &str {
-    let ends = [
-        ", ",
-        "; ",
-        ": ",
-        " because ",
-        " since ",
-        " weil ",
-        " but ",
-        " sondern ",
-    ];
-    let ends = ends.iter().filter_map(|end| text.find(end));
-    ends.min().map_or(text, |at| &text[..at])
-}
-
 /// Lists the words of a normalized text without the marks around them.
 fn list_words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(' ');
@@ -238,14 +226,6 @@ fn list_words(text: &str) -> impl Iterator<Item = &str> {
 /// Leaves out the words that name nothing.
 fn list_telling<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
     words.filter(|word| !is_in_words(PLAIN, word) && !is_in_words(STATES, word))
-}
-
-/// Whether two words are forms of one.
-fn is_same(one: &str, other: &str) -> bool {
-    let pairs = one.chars().zip(other.chars());
-    let common = pairs.take_while(|(a, b)| a == b).count();
-    let longest = one.chars().count().max(other.chars().count());
-    one == other || common >= COMMON_LETTERS_MIN && common * 4 >= longest * 3
 }
 
 #[cfg(test)]

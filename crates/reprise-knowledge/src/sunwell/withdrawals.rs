@@ -2,7 +2,8 @@
 //! deploy on Friday is allowed now". They end only a rule that has their words. The words are of
 //! English and German.
 
-use super::rules::{fold_umlauts, is_rule, split_words};
+use super::clauses::{begin_alike, first_clause, fold};
+use super::rules::{is_rule, split_words};
 use crate::requests::{is_question, split_sentences};
 use crate::values::is_in_words;
 
@@ -55,22 +56,9 @@ const PLAIN: &str = "\
     fuer von vom am im in an auf bei es wir ihr du man ich sie er und oder dass gilt gelten \
     mehr hier laenger mich uns bitte nutzen benutzen verwenden nehmen verwende nutze nimm \
     besteht steht ist sind";
-/// Ends of the clause that says which rule it is.
-const CLAUSE_ENDS: [&str; 9] = [
-    ", ",
-    "; ",
-    ": ",
-    " - ",
-    " because ",
-    " since ",
-    " weil ",
-    " but ",
-    " sondern ",
-];
 /// Stems for one thing.
 const SAME: &[&str] = &["deploy ausroll rollou ship ausliefer"];
-/// Letters that two forms of a word have in common at least, and their share of the longer one.
-const COMMON_LETTERS_MIN: usize = 4;
+/// Part of the longer of two stems in which stems of one word begin alike.
 const COMMON_SHARE: (usize, usize) = (3, 5);
 
 /// What a sentence does to rules that have its words.
@@ -120,11 +108,7 @@ impl Withdrawal {
             return None;
         }
         let folded = fold(sentence);
-        let ends = CLAUSE_ENDS.iter().filter_map(|end| folded.find(end));
-        let clauses = [
-            ends.min().map_or(folded.as_str(), |at| &folded[..at]),
-            &folded,
-        ];
+        let clauses = [first_clause(&folded), &folded];
         clauses.into_iter().find_map(|clause| {
             let words: Vec<&str> = split_words(clause).collect();
             let effect = find_effect(clause, &words)?;
@@ -188,10 +172,6 @@ fn find_effect(clause: &str, words: &[&str]) -> Option<Effect> {
     (stops || ends && (who || has("wir"))).then_some(Effect::EndsHabit)
 }
 
-fn fold(text: &str) -> String {
-    fold_umlauts(&text.to_lowercase().replace('\u{2019}', "'"))
-}
-
 /// Returns a plain stem of a word without umlauts: "ausgerollt" and "ausrollen" have the same.
 fn stem(word: &str) -> String {
     let particles = ["aus", "ein", "auf", "an", "ab", "um", "hoch"];
@@ -210,17 +190,9 @@ fn stem(word: &str) -> String {
 
 /// Whether two stems are of one word.
 fn is_same(one: &str, other: &str) -> bool {
-    let common = one
-        .chars()
-        .zip(other.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
-    let longest = one.chars().count().max(other.chars().count());
-    one == other
-        || common >= COMMON_LETTERS_MIN && common * COMMON_SHARE.1 >= longest * COMMON_SHARE.0
-        || SAME
-            .iter()
-            .any(|same| is_in_words(same, one) && is_in_words(same, other))
+    let mut same = SAME.iter();
+    begin_alike(one, other, COMMON_SHARE)
+        || same.any(|same| is_in_words(same, one) && is_in_words(same, other))
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ pub async fn recall_records(
         results.truncate(wanted);
         decide_shown(&mut recall);
     }
-    memory.note_placed(&ranked, &recall).await?;
+    memory.add_to_receipt(&ranked, &recall).await?;
     Ok(recall)
 }
 
@@ -218,7 +218,7 @@ impl Memory {
     }
 
     /// Adds what came into an answer after it was ranked to what an outcome may name.
-    pub(in crate::operations) async fn note_placed(
+    pub(in crate::operations) async fn add_to_receipt(
         &self,
         ranked: &BTreeSet<RecordId>,
         recall: &RecallResponse,

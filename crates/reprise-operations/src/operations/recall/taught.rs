@@ -198,14 +198,14 @@ impl Memory {
             found.extend(find_taught_prompts(memory, &several, &all));
             found
         });
-        put_in_place(&mut recall, found.await?);
+        put_lessons_in_place(&mut recall, found.await?);
         Ok(recall)
     }
 }
 
 /// Puts lessons in the place of what taught them, leaves out of which nothing holds or is new, and
 /// marks what was corrected.
-pub(in crate::operations) fn put_in_place(
+pub(in crate::operations) fn put_lessons_in_place(
     recall: &mut RecallResponse,
     mut taught: BTreeMap<RecordId, TaughtPrompt>,
 ) {

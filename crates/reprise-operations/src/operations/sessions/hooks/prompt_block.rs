@@ -10,7 +10,7 @@ use super::asked_times::restrict_to_asked_times;
 use super::injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
 use super::opening::{OwedOpening, note_excerpts};
 use super::{PauseMode, project_tag};
-use crate::operations::recall::taught::{TaughtPrompt, find_taught_prompts, put_in_place};
+use crate::operations::recall::taught::{TaughtPrompt, find_taught_prompts, put_lessons_in_place};
 use crate::operations::sessions::prompts::{
     InjectedBlock, LeftOutReason, NOTED, NotedRecord, PromptRecall,
 };
@@ -331,14 +331,14 @@ impl Memory {
             });
             let prompts: Vec<MemoryRecord> = near.map(|one| one.record.clone()).collect();
             if prompts.is_empty() {
-                self.note_placed(&ranked, &recall).await?;
+                self.add_to_receipt(&ranked, &recall).await?;
                 return Ok((recall, noted));
             }
             let seen = seen.clone();
             let find = move |memory: &Snapshot| find_taught_prompts(memory, &prompts, &seen);
             let taught = self.run_on_snapshot(find).await?;
             note_taught(&mut noted, &taught);
-            put_in_place(&mut recall, taught);
+            put_lessons_in_place(&mut recall, taught);
             // A lesson may have a mark that its prompt has not.
             remove_sensitive(&mut recall);
         }
