@@ -70,6 +70,13 @@ pub fn export_archive<E: From<EngineError>>(
             .iter()
             .any(|id| held_back.contains(id))
         {
+            if let ExportEntry::Kept(record) = &event
+                && let Some(replaced) = record.supersedes
+                && !held_back.contains(&replaced)
+                && memory.get_stored(replaced).is_some()
+            {
+                before.extend(ExportEntry::from_absent_correction(record));
+            }
             continue;
         }
         let present = match &event {
@@ -133,7 +140,9 @@ pub fn find_withheld_records(
 fn mentioned_records(event: &ExportEntry) -> Vec<RecordId> {
     match event {
         ExportEntry::Kept(record) => vec![record.id],
-        ExportEntry::Tagged { record, .. } | ExportEntry::Seen { record, .. } => vec![*record],
+        ExportEntry::Tagged { record, .. }
+        | ExportEntry::Seen { record, .. }
+        | ExportEntry::Replaced { record, .. } => vec![*record],
         ExportEntry::Forgotten(forgotten) => vec![forgotten.record],
         ExportEntry::Linked { record, to, .. } | ExportEntry::Unlinked { record, to, .. } => {
             vec![*record, *to]

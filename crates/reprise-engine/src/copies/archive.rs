@@ -52,6 +52,8 @@ pub enum ExportEntry {
     },
     /// A record was forgotten.
     Forgotten(ErasedRecord),
+    /// A record was replaced by one that is not in this copy.
+    Replaced { record: RecordId, at: DateTime<Utc> },
     /// A stream was read up to a number.
     Cursor {
         stream: String,
@@ -60,6 +62,17 @@ pub enum ExportEntry {
     },
     /// Something was logged about a run, or about learning.
     Learned(Box<LearningEvent>),
+}
+
+impl ExportEntry {
+    /// Returns what a copy says in place of a correction that it leaves out, so that what was
+    /// corrected stays replaced. The copy must have that.
+    pub fn from_absent_correction(correction: &MemoryRecord) -> Option<Self> {
+        let at = correction.known_at;
+        correction
+            .supersedes
+            .map(|record| Self::Replaced { record, at })
+    }
 }
 
 /// What is kept of a forgotten record, so that no replay of its source restores it.
@@ -76,7 +89,7 @@ pub struct ErasedRecord {
 
 impl Engine {
     /// Passes every entry of the log to `emit`, oldest first. A forgotten record is passed as such,
-    /// where its text was.
+    /// where its text was, and what it had replaced as replaced.
     pub fn export_log(&self, emit: &mut dyn FnMut(ExportEntry)) -> Result<(), EngineError> {
         let mut erased: HashMap<u32, ErasedRecord> = HashMap::new();
         self.log.replay(CommitSeq(0), &mut |_, entry| {
@@ -97,7 +110,15 @@ impl Engine {
                 ids.resize(ordinal as usize, None);
                 if let Some(forgotten) = erased.remove(&ordinal) {
                     ids.push(None);
-                    return emit(ExportEntry::Forgotten(forgotten));
+                    emit(ExportEntry::Forgotten(forgotten));
+                    if let StoreEntry::Record(record) = &entry
+                        && record
+                            .supersedes
+                            .is_some_and(|id| self.snapshot.is_stored_id(id))
+                    {
+                        ExportEntry::from_absent_correction(record).map(&mut *emit);
+                    }
+                    return;
                 }
                 ids.push(match &entry {
                     StoreEntry::Record(record) => Some(record.id),
@@ -113,6 +134,10 @@ impl Engine {
                 }
                 StoreEntry::Cursor { stream, .. } if is_user_name(&stream) => None,
                 StoreEntry::Cursor { stream, seq } => Some(ExportEntry::Cursor { stream, seq }),
+                StoreEntry::Superseded { id, at } => {
+                    let record = Some(id).filter(|id| self.snapshot.is_stored_id(*id));
+                    record.map(|record| ExportEntry::Replaced { record, at })
+                }
                 StoreEntry::Learning(event) => Some(ExportEntry::Learned(event)),
                 StoreEntry::Annotated {
                     ordinal,
@@ -214,6 +239,11 @@ impl Importer {
                 self.entries
                     .push(StoreEntry::Forgotten { ordinal, tombstone });
             }
+            ExportEntry::Replaced { record, at } => {
+                self.known_ordinal(record)?;
+                let entry = StoreEntry::Superseded { id: record, at };
+                self.entries.push(entry);
+            }
             ExportEntry::Tagged { record, at, tags } => {
                 self.add_annotation(record, at, Some(Annotation::Tagged { tags }))?;
             }
@@ -267,6 +297,12 @@ impl Importer {
         self.ordinals.get(&id).copied()
     }
 
+    /// Returns the ordinal of a record that other entries name.
+    fn known_ordinal(&self, record: RecordId) -> Result<u32, EngineError> {
+        let ordinal = self.ordinal_of(record);
+        ordinal.ok_or_else(|| unfit_entry_error(record, "it is named before it was kept"))
+    }
+
     /// Adds an annotation of a record; `None` is a link to a forgotten record, which is left out.
     fn add_annotation(
         &mut self,
@@ -274,9 +310,7 @@ impl Importer {
         at: DateTime<Utc>,
         annotation: Option<Annotation>,
     ) -> Result<(), EngineError> {
-        let ordinal = self.ordinal_of(record);
-        let ordinal =
-            ordinal.ok_or_else(|| unfit_entry_error(record, "it is named before it was kept"))?;
+        let ordinal = self.known_ordinal(record)?;
         let entry =
             annotation.map(|annotation| StoreEntry::from_annotation(ordinal, at, annotation));
         self.entries.extend(entry);

@@ -304,7 +304,7 @@ fn merged_external_id(id: RecordId) -> ExternalId {
 fn time_of_entry(entry: &StoreEntry) -> Option<DateTime<Utc>> {
     match entry {
         StoreEntry::Record(record) => Some(record.known_at),
-        StoreEntry::Annotated { at, .. } => Some(*at),
+        StoreEntry::Annotated { at, .. } | StoreEntry::Superseded { at, .. } => Some(*at),
         _ => None,
     }
 }
@@ -324,13 +324,9 @@ struct BranchCopier<'a> {
 impl BranchCopier<'_> {
     fn copy_entry(&mut self, ordinal: Option<u32>, entry: StoreEntry) {
         let place = match (ordinal, &entry) {
-            (Some(ordinal), StoreEntry::Record(_)) => {
-                let doc = self.parent.index.doc(ordinal);
-                let is_stored =
-                    doc.is_some_and(|doc| doc.forgotten_at().is_none() && !doc.is_hole());
-                let place = is_stored.then_some(self.next);
-                self.next += u32::from(is_stored);
-                place
+            (Some(ordinal), StoreEntry::Record(_)) if self.parent.is_stored(ordinal) => {
+                self.next += 1;
+                Some(self.next - 1)
             }
             _ => None,
         };
@@ -340,7 +336,13 @@ impl BranchCopier<'_> {
         }
         let new_ordinal = |ordinal: u32| self.ordinals.get(ordinal as usize).copied().flatten();
         let copied = match entry {
-            StoreEntry::Record(_) => place.map(|_| entry),
+            StoreEntry::Record(_) if place.is_some() => Some(entry),
+            // What a forgotten correction had replaced stays replaced.
+            StoreEntry::Record(gone) => gone.supersedes.map(|id| StoreEntry::Superseded {
+                id,
+                at: gone.known_at,
+            }),
+            StoreEntry::Superseded { .. } => Some(entry),
             StoreEntry::Embedded {
                 ordinal,
                 space,
@@ -360,7 +362,12 @@ impl BranchCopier<'_> {
             StoreEntry::Cursor { .. } | StoreEntry::Learning(_) => Some(entry),
             _ => None,
         };
-        self.pending.extend(copied);
+        let is_about_absent = |entry: &StoreEntry| match entry {
+            StoreEntry::Superseded { id, .. } => !self.parent.is_stored_id(*id),
+            _ => false,
+        };
+        self.pending
+            .extend(copied.filter(|entry| !is_about_absent(entry)));
         if self.pending.len() >= FORK_ENTRIES {
             self.flush();
         }

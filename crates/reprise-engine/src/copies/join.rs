@@ -234,11 +234,19 @@ pub fn join_logs(own: Vec<ExportEntry>, theirs: Vec<ExportEntry>) -> JoinedLog {
             existing.clone_from(record);
         }
     }
-    records.retain(|id, _| !erased.contains_key(id));
+    let mut replaced = Vec::new();
+    records.retain(|id, record| {
+        let is_erased = erased.contains_key(id);
+        if is_erased {
+            replaced.extend(ExportEntry::from_absent_correction(record));
+        }
+        !is_erased
+    });
     conflicts.extend(align_versions(&mut records, &own, &theirs));
     let mut marks: BTreeMap<_, _> = own.marks.clone();
     marks.extend(theirs.marks.clone());
-    let combined = combine_changes(&records, &own, &theirs, &mut conflicts);
+    let mut combined = combine_changes(&records, &own, &theirs, &mut conflicts);
+    combined.extend(replaced);
     marks.extend(LogFacts::from_entries(combined).marks);
     conflicts.sort_by_key(|conflict| conflict.record);
     let entries = order_entries(records, erased, marks, own, theirs);
@@ -268,9 +276,9 @@ fn order_entries(
         ExportEntry::Linked { record, to, .. } | ExportEntry::Unlinked { record, to, .. } => {
             live.contains(record) && live.contains(to)
         }
-        ExportEntry::Tagged { record, .. } | ExportEntry::Seen { record, .. } => {
-            live.contains(record)
-        }
+        ExportEntry::Tagged { record, .. }
+        | ExportEntry::Seen { record, .. }
+        | ExportEntry::Replaced { record, .. } => live.contains(record),
         _ => true,
     };
     let marks: BTreeMap<FactOrder, ExportEntry> =
@@ -316,7 +324,8 @@ fn record_and_time(mark: &mut ExportEntry) -> Option<(RecordId, &mut DateTime<Ut
         ExportEntry::Tagged { record, at, .. }
         | ExportEntry::Linked { record, at, .. }
         | ExportEntry::Unlinked { record, at, .. }
-        | ExportEntry::Seen { record, at, .. } => Some((*record, at)),
+        | ExportEntry::Seen { record, at, .. }
+        | ExportEntry::Replaced { record, at } => Some((*record, at)),
         _ => None,
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use chrono::Duration;
+use chrono::{DateTime, Duration, Utc};
 use reprise_simulation::{DiskCall, ObservedDisk};
 use reprise_types::{
     ExternalId, NewRecord, RecallRequest, RecordId, WriteOutcome, parse_timestamp,
 };
 
 use super::{DIMENSIONS, EngineBench, record};
-use crate::{Engine, EngineOptions};
+use crate::{Engine, EngineOptions, ExportEntry, ForgetSelector, join_logs};
 
 fn external_id() -> ExternalId {
     ExternalId::new(ExternalId::BATCH, "a")
@@ -166,7 +166,7 @@ pub(super) fn an_update_replaces_what_it_does_not_say_and_nothing_else() {
         .push(ExternalId::new(ExternalId::BATCH, "b"));
     let refused = insert_one(&mut bench, mixed);
     assert!(matches!(refused, WriteOutcome::Duplicate { of, .. } if of == other));
-    let (now, external) = (bench.now, crate::ForgetSelector::External(external_id()));
+    let (now, external) = (bench.now, ForgetSelector::External(external_id()));
     bench.engine().forget(&external, "asked", now).unwrap();
     let gone = insert_one(&mut bench, update("five"));
     assert!(
@@ -202,7 +202,7 @@ pub(super) fn a_bare_text_that_was_learned_is_not_kept_again() {
     inserted_id(&insert_one(&mut bench, bare("two")));
     inserted_id(&insert_one(&mut bench, bare("two")));
     let now = bench.now;
-    let forget = crate::ForgetSelector::Id(first);
+    let forget = ForgetSelector::Id(first);
     bench.engine().forget(&forget, "asked", now).unwrap();
     let new = learned(bench.engine());
     assert_ne!(
@@ -265,8 +265,8 @@ fn assert_sound_by_compaction_and_rebuild(bench: &mut EngineBench) {
     }
 }
 
-#[test]
-fn what_was_corrected_stays_replaced_after_its_correction_is_forgotten() {
+/// Returns a memory in which a text was corrected, what was corrected, and an instant before that.
+fn correct_a_port() -> (EngineBench, RecordId, DateTime<Utc>) {
     let mut bench = EngineBench::new();
     let other = record("other", "lunch is at noon", 5, "thu");
     insert_one(&mut bench, other);
@@ -277,10 +277,101 @@ fn what_was_corrected_stays_replaced_after_its_correction_is_forgotten() {
     new.supersedes = Some(old);
     inserted_id(&insert_one(&mut bench, new));
     bench.now += Duration::seconds(9);
-    let now = bench.now;
-    let tuesday = crate::ForgetSelector::Session("tue".into());
+    (bench, old, between)
+}
+
+fn forget_the_correction(bench: &mut EngineBench) {
+    let (now, tuesday) = (bench.now, ForgetSelector::Session("tue".into()));
     let gone = bench.engine().forget(&tuesday, "asked", now).unwrap();
     assert_eq!(gone.len(), 1);
+}
+
+fn fork_as_of(parent: &mut EngineBench, as_of: Option<DateTime<Utc>>) -> EngineBench {
+    let mut branch = EngineBench::new();
+    branch.now = parent.now;
+    let parent = parent.engine();
+    parent
+        .fork_into(branch.engine(), "fork/ada", as_of)
+        .unwrap();
+    branch
+}
+
+fn export_entries(bench: &mut EngineBench) -> Vec<ExportEntry> {
+    let mut all = Vec::new();
+    let engine = bench.engine();
+    engine.export_log(&mut |entry| all.push(entry)).unwrap();
+    all
+}
+
+fn import_entries(entries: Vec<ExportEntry>) -> EngineBench {
+    let mut copy = EngineBench::new();
+    copy.engine().import_log(entries).unwrap();
+    copy
+}
+
+/// Returns since when a stored record is replaced.
+fn when_replaced(bench: &mut EngineBench, id: RecordId) -> Option<DateTime<Utc>> {
+    let memory = bench.engine().snapshot();
+    let ordinal = memory.index.find(id).unwrap();
+    memory.index.doc(ordinal).unwrap().superseded_at()
+}
+
+#[test]
+fn what_was_corrected_stays_replaced_in_a_copy_after_its_correction_is_forgotten() {
+    for steps in 0..4 {
+        let (mut bench, old, between) = correct_a_port();
+        let with_correction = export_entries(&mut bench);
+        forget_the_correction(&mut bench);
+        for step in 0..steps {
+            match step {
+                0 => bench.engine().rebuild().unwrap(),
+                1 => drop(bench.engine().compact().unwrap()),
+                _ => bench.engine().rebuild().unwrap(),
+            }
+        }
+        let exported = export_entries(&mut bench);
+        let imported = import_entries(exported.clone());
+        let again = export_entries(&mut import_entries(exported.clone()));
+        assert_eq!(again, exported, "{steps}");
+        let joined = join_logs(exported.clone(), with_correction.clone()).entries;
+        let other_way = join_logs(with_correction, exported).entries;
+        assert_eq!(joined, other_way, "{steps}");
+        let (now, replaced_at) = (bench.now, when_replaced(&mut bench, old));
+        assert!(replaced_at.is_some(), "{steps}");
+        let copies = [
+            ("fork", fork_as_of(&mut bench, None), replaced_at),
+            (
+                "fork of now",
+                fork_as_of(&mut bench, Some(now)),
+                replaced_at,
+            ),
+            ("fork of then", fork_as_of(&mut bench, Some(between)), None),
+            ("import", imported, replaced_at),
+            ("joined", import_entries(joined), replaced_at),
+        ];
+        for (copied, mut copy, expected) in copies {
+            copy.now = bench.now;
+            for round in 0..4 {
+                let place = format!("{steps} steps, {copied}, round {round}");
+                assert_eq!(when_replaced(&mut copy, old), expected, "{place}");
+                let is_current = copy.engine().snapshot().is_live(old);
+                assert_eq!(is_current, expected.is_none(), "{place}");
+                let report = copy.engine().check().unwrap();
+                assert!(report.is_sound(), "{place}: {:?}", report.findings);
+                match round {
+                    0 => copy.reopen(),
+                    1 => copy.engine().rebuild().unwrap(),
+                    _ => drop(copy.engine().compact().unwrap()),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_corrected_stays_replaced_after_its_correction_is_forgotten() {
+    let (mut bench, _, between) = correct_a_port();
+    forget_the_correction(&mut bench);
     let mut as_of = RecallRequest::new("the port");
     as_of.as_of = Some(between);
     let then = bench.ask_with(&as_of, Some(3));
@@ -318,7 +409,8 @@ fn what_was_corrected_stays_replaced_after_its_correction_is_forgotten() {
         }
     }
     // Once that is forgotten, too, nothing tells of it but what was kept of both.
-    let monday = crate::ForgetSelector::Session("mon".into());
+    let now = bench.now;
+    let monday = ForgetSelector::Session("mon".into());
     let gone = bench.engine().forget(&monday, "asked", now).unwrap();
     assert_eq!(gone.len(), 1);
     assert_sound_by_compaction_and_rebuild(&mut bench);
@@ -333,7 +425,7 @@ fn what_was_forgotten_before_its_correction_stays_gone() {
     new.supersedes = Some(old);
     inserted_id(&insert_one(&mut bench, new));
     let now = bench.now;
-    let monday = crate::ForgetSelector::Session("mon".into());
+    let monday = ForgetSelector::Session("mon".into());
     let gone = bench.engine().forget(&monday, "asked", now).unwrap();
     assert_eq!(gone.len(), 1);
     assert_sound_by_compaction_and_rebuild(&mut bench);

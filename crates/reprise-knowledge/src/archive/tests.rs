@@ -127,6 +127,30 @@ fn what_is_read_back_is_what_was_told() {
 }
 
 #[test]
+fn what_a_withheld_correction_replaced_is_not_current_in_an_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut engine = open_empty_engine(&folder, "a.rvf");
+    let record = |text| NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
+    let records = vec![record("the port is 8080"), record("lunch is at noon")];
+    let outcomes = engine.observe(records, None, now()).unwrap();
+    let old = outcomes[0].inserted_id().unwrap();
+    let mut secret = record("the port is 9090");
+    secret.tags = vec!["sensitive".to_owned()];
+    secret.supersedes = Some(old);
+    let at = now() + Duration::seconds(1);
+    engine.observe(vec![secret], None, at).unwrap();
+    let lines = export_lines(&engine);
+    assert_lacks!(serde_json::to_string(&lines).unwrap(), "9090");
+    let mut made = open_empty_engine(&folder, "b.rvf");
+    made.import_log(Archive::from_lines(lines).unwrap().log)
+        .unwrap();
+    let kept = made.snapshot().get_stored(old);
+    assert!(kept.is_some(), "it is in its history");
+    assert_eq!(made.snapshot().current_version(old), None);
+    assert_eq!(made.stats().live, 1);
+}
+
+#[test]
 fn an_export_that_was_cut_or_joined_is_one_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = engine_with_history(&folder);
