@@ -97,14 +97,11 @@ impl Engine {
 
     /// Returns work for another thread that reads ahead what [`Self::load`] would read here; `None`
     /// if nothing is left in the file.
-    pub fn loader(&self) -> Option<impl FnOnce() + Send + use<>> {
-        let (index, keys) = (self.state.index.preload_job(), self.state.keys.clone());
-        (index.is_some() || !keys.is_loaded()).then_some(move || {
-            keys.load();
-            if let Some(index) = index {
-                index();
-            }
-        })
+    pub fn loader(&mut self) -> Option<impl FnOnce() + Send + use<>> {
+        let keys = self.state.keys.parts();
+        let mut all: Vec<_> = keys.filter_map(|part| part.loader()).collect();
+        all.extend(self.state.index.loaders());
+        (!all.is_empty()).then_some(move || all.into_iter().for_each(|load| load()))
     }
 
     /// Reads what opening left in the file, for this engine and all its snapshots. If it is
@@ -120,7 +117,7 @@ impl Engine {
     /// Reads the keys of external ids, which every write needs; folds the log again if they are
     /// damaged.
     pub(crate) fn ensure_keys_loaded(&mut self) -> Result<(), EngineError> {
-        self.state.keys.load();
+        self.state.load_keys();
         if self.state.index.is_damaged() {
             self.rebuild()
         } else {

@@ -6,7 +6,7 @@ mod saving;
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_index::{IndexSnapshot, IndexWriter, NewDoc};
+use reprise_index::{IndexSnapshot, IndexWriter, NewDoc, is_of_log};
 use reprise_learn::{LearnSettings, OutcomeLearning};
 use reprise_rank::lookup_terms;
 use reprise_store::{CommitSeq, Log, LogReader, StoreEntry, Tombstone};
@@ -46,6 +46,8 @@ pub(crate) struct EngineState {
     pub(crate) learning: WholePart<OutcomeLearning>,
     pub(crate) marks: WholePart<AnnotationIndex>,
     pub(crate) checkpoint: StateCheckpoint,
+    /// What is encoded for the next checkpoint and not written yet.
+    encoded: Vec<SectionPages>,
 }
 
 impl EngineState {
@@ -67,6 +69,7 @@ impl EngineState {
             other_spaces: OtherSpaces::default(),
             marks: WholePart::new(AnnotationIndex::default()),
             checkpoint: StateCheckpoint::default(),
+            encoded: Vec::new(),
         }
     }
 
@@ -135,16 +138,47 @@ impl EngineState {
         Some(state)
     }
 
-    /// Returns pages that changed since they were saved, as
-    /// [`IndexWriter::pages_to_save`] does.
-    pub(crate) fn pages_to_save(&mut self, budget: &mut usize) -> Vec<SectionPages> {
-        let mut all = self.index.pages_to_save(budget);
-        self.keys.collect_pages_to_save(budget, &mut all);
-        let (learning, marks) = (&self.learning, &self.marks);
-        let encode = OutcomeLearning::to_bytes;
-        learning.collect_pages((LEARNING, 0), encode, budget, &mut all);
-        marks.collect_pages((MARKS, 0), AnnotationIndex::to_bytes, budget, &mut all);
+    /// Takes what was encoded, unless it is not as it is now: the last step then encodes it.
+    pub(crate) fn put_encoded(&mut self, encoded: Vec<SectionPages>) {
+        let has_graph = encoded.iter().any(|section| !is_of_log(section.key));
+        let has_graph = has_graph && self.index.finish_graph_encoding();
+        for section in encoded {
+            let is_current = match section.key.0 {
+                LEARNING => self.learning.finish_encoding(),
+                MARKS => self.marks.finish_encoding(),
+                _ => has_graph,
+            };
+            if is_current {
+                self.encoded.retain(|older| older.key != section.key);
+                self.encoded.push(section);
+            }
+        }
+    }
+
+    /// Takes pages that changed since they were saved, as [`IndexWriter::take_unsaved`] does.
+    pub(crate) fn take_unsaved(&mut self, budget: &mut usize) -> Vec<SectionPages> {
+        let Self {
+            encoded,
+            index,
+            learning,
+            marks,
+            ..
+        } = self;
+        encoded.retain(|section| match section.key.0 {
+            LEARNING => learning.is_saved(),
+            MARKS => marks.is_saved(),
+            _ => index.is_graph_saved(),
+        });
+        let left = encoded.iter_mut();
+        let mut all: Vec<_> = left.map(|section| section.take_front(budget)).collect();
+        encoded.retain(|section| !section.pages.is_empty());
+        self.keys.publish();
+        let keys = self.keys.parts();
+        all.extend(keys.map(|mut part| part.take_unsaved(budget)));
+        all.extend(index.take_unsaved(budget));
         if *budget > 0 {
+            all.extend(learning.take_unsaved((LEARNING, 0), OutcomeLearning::to_bytes));
+            all.extend(marks.take_unsaved((MARKS, 0), AnnotationIndex::to_bytes));
             let known_at = Some(self.known_at).filter(|at| *at > DateTime::<Utc>::MIN_UTC);
             let facts: EngineFacts = (known_at, self.configured_space.clone());
             all.push(SectionPages::from_value((FACTS, 0), &facts));
@@ -152,31 +186,27 @@ impl EngineState {
         all
     }
 
-    /// Notes that these pages are saved, the last ones if the checkpoint `is_complete`.
-    pub(crate) fn mark_saved(&mut self, saved: &[SectionPages], is_complete: bool) {
-        self.index.mark_saved(saved);
-        for section in saved {
-            match section.key.0 {
-                LEARNING => self.learning.mark_saved(section, is_complete),
-                MARKS => self.marks.mark_saved(section, is_complete),
-                _ => self.keys.mark_saved(section),
-            }
-        }
-    }
-
     /// Notes that nothing is saved.
     pub(crate) fn mark_unsaved(&mut self) {
+        self.encoded.clear();
         self.index.mark_unsaved();
-        self.keys.mark_unsaved();
+        self.keys.parts().for_each(|mut part| part.mark_unsaved());
         self.learning.mark_unsaved();
         self.marks.mark_unsaved();
     }
 
     /// Whether a saved section holds some of the state.
-    pub(crate) fn is_in_use(&self, key: SectionKey) -> bool {
+    pub(crate) fn is_in_use(&mut self, key: SectionKey) -> bool {
         match key.0 {
             FACTS | LEARNING | MARKS => true,
-            _ => self.keys.is_in_use(key) || self.index.is_in_use(key),
+            _ => self.keys.parts().any(|part| part.key() == key) || self.index.is_in_use(key),
+        }
+    }
+
+    /// Reads the keys that are still in the file.
+    pub(crate) fn load_keys(&mut self) {
+        for load in self.keys.parts().filter_map(|part| part.loader()) {
+            load();
         }
     }
 

@@ -1,10 +1,10 @@
 //! The graph and the cells that speed up vector search in a large memory: either still in their
 //! saved parts, or in memory and growing a little at a time.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use reprise_hnsw::{GraphScratch, HnswGraph};
-use reprise_types::{SavedSection, SectionPages, take_pages};
+use reprise_types::{LazyValue, LoadJob, SavedSection, SectionPages, value_loader};
 
 use crate::section_kinds::{SECTION_CELLS, SECTION_GRAPH};
 use crate::vectors::{CellState, QuantisedVectors, SavedCells};
@@ -32,20 +32,16 @@ pub(crate) struct SearchLayers {
 #[derive(Debug)]
 pub(crate) struct GraphState {
     graph: HnswGraph,
-    /// The saved graph, if it is not in use yet; it is decoded once, on any thread.
-    saved: Option<(SavedSection, Arc<OnceLock<HnswGraph>>)>,
+    /// The saved graph, if it is not in use yet.
+    saved: Option<LazyValue<HnswGraph>>,
     /// Documents whose vector changed since the graph was lent, or before the saved one is in use.
     changed: Vec<u32>,
     /// Documents whose vector changed since graph and cells were saved.
     stale: Vec<u32>,
-    /// How many of these the encoded graph and cells know.
-    stale_encoded: usize,
     /// Whether there are saved ones to which `stale` refers.
     is_saved: bool,
-    /// Whether they are being encoded or written.
-    is_saving: bool,
-    /// What is encoded and not saved yet.
-    pub(crate) pending: Vec<SectionPages>,
+    /// How many of `stale` those know that are being encoded, if some are.
+    encoding: Option<usize>,
     /// Alive as long as a purge holds the graph.
     lease: Weak<()>,
     pub(crate) threshold: usize,
@@ -62,10 +58,8 @@ impl Default for GraphState {
             saved: None,
             changed: Vec::new(),
             stale: Vec::new(),
-            stale_encoded: 0,
             is_saved: false,
-            is_saving: false,
-            pending: Vec::new(),
+            encoding: None,
             lease: Weak::new(),
             threshold: GRAPH_THRESHOLD,
             cells: CellState::default(),
@@ -84,7 +78,7 @@ impl GraphState {
         documents: u32,
         budget: usize,
     ) -> (usize, usize) {
-        self.load_saved(documents);
+        self.use_saved();
         if (documents as usize) < self.threshold || self.is_lent() {
             return (0, 0);
         }
@@ -111,19 +105,23 @@ impl GraphState {
         self.graph.searchable_count()
     }
 
-    /// Wraps a saved graph and cells; the vectors of `stale` changed after they were saved.
+    /// Wraps a saved graph and cells of an index of so many documents; the vectors of `stale`
+    /// changed after they were saved.
     pub(crate) fn from_saved(
-        graph: Option<SavedSection>,
+        graph: Option<&SavedSection>,
         mut cells: Option<SavedCells>,
         stale: Vec<u32>,
+        documents: u32,
     ) -> Self {
+        // A damaged graph is discarded and grown again.
+        let read = move |section: &_| read_graph(section, documents).unwrap_or_default();
         if let Some(cells) = &mut cells {
             cells.set_stale(&stale);
         }
         let measured = cells.as_ref().map(|cells| cells.graph_faster_from);
         let mut state = Self {
             is_saved: graph.is_some(),
-            saved: graph.map(|section| (section, Arc::default())),
+            saved: graph.map(|section| section.read_later(read)),
             graph_faster_from: measured.filter(|documents| *documents > 0),
             cells: cells.map_or_else(CellState::default, CellState::from_saved),
             ..Self::default()
@@ -138,27 +136,21 @@ impl GraphState {
         if self.saved.is_some() || self.is_lent() {
             self.changed.push(ordinal);
         }
-        if self.is_saved || self.is_saving {
+        if self.is_saved || self.encoding.is_some() {
             self.stale.push(ordinal);
         }
         self.graph.mark_stale(ordinal);
         self.cells.mark_changed(ordinal);
     }
 
-    /// Whether saved graph and cells count, or are among the pages to save.
+    /// Whether saved graph and cells count, or those that are encoded for the next checkpoint.
     pub(crate) fn is_saved(&self) -> bool {
-        self.is_saved || !self.pending.is_empty()
+        self.is_saved
     }
 
-    /// Returns the documents whose vector changed since graph and cells were saved, which includes
-    /// what is encoded.
+    /// Returns the documents whose vector changed since these were encoded.
     pub(crate) fn stale_documents(&self) -> Vec<u32> {
-        let known = if self.pending.is_empty() {
-            0
-        } else {
-            self.stale_encoded
-        };
-        let mut stale = self.stale[known..].to_vec();
+        let mut stale = self.stale.clone();
         stale.sort_unstable();
         stale.dedup();
         stale
@@ -168,13 +160,13 @@ impl GraphState {
     /// graph is no longer accepted back.
     pub(crate) fn remove(&mut self, vectors: &QuantisedVectors, gone: impl Fn(u32) -> bool) {
         self.lease = Weak::new();
-        self.load_saved(vectors.len() as u32);
+        self.use_saved();
         self.graph.remove_nodes(vectors, |n| vectors.has(n), gone);
     }
 
     /// Lends the graph to a purge, with a token: the graph does not grow until it is dropped.
-    pub(crate) fn lend(&mut self, documents: u32) -> (HnswGraph, Arc<()>) {
-        self.load_saved(documents);
+    pub(crate) fn lend(&mut self) -> (HnswGraph, Arc<()>) {
+        self.use_saved();
         self.changed.clear();
         let token = Arc::new(());
         self.lease = Arc::downgrade(&token);
@@ -213,16 +205,15 @@ impl GraphState {
 
     /// Returns work for any thread that encodes graph and cells as of now; `None` if there is
     /// neither.
-    pub(crate) fn start_saving(
+    pub(crate) fn begin_encoding(
         &mut self,
         vectors: &QuantisedVectors,
     ) -> Option<impl FnOnce() -> Vec<SectionPages> + Send + use<>> {
-        self.load_saved(vectors.len() as u32);
-        self.stale_encoded = self.stale.len();
+        self.use_saved();
         let (graph, mut cells, vectors) = (self.graph.clone(), self.cells.copy(), vectors.clone());
         let graph_faster_from = self.graph_faster_from.unwrap_or(0);
         let is_there = !graph.is_empty() || cells.has_centroids();
-        self.is_saving = is_there;
+        self.encoding = is_there.then_some(self.stale.len());
         is_there.then_some(move || {
             let mut bytes = vec![VERSION];
             if !graph.is_empty() {
@@ -235,69 +226,41 @@ impl GraphState {
         })
     }
 
-    /// Collects encoded pages that are not saved yet, as many as the budget allows.
-    pub(crate) fn collect_pages_to_save(&self, budget: &mut usize, out: &mut Vec<SectionPages>) {
-        for section in &self.pending {
-            let pages = take_pages(0..section.pages.len(), section.page_bytes, budget);
-            out.push(SectionPages {
-                pages: section.pages[..pages.len()].to_vec(),
-                ..*section
-            });
+    /// Notes that what is encoded by now is in the next checkpoint. Returns `false` if it must not
+    /// be: nothing is saved since.
+    pub(crate) fn finish_encoding(&mut self) -> bool {
+        let known = self.encoding.take();
+        if let Some(known) = known {
+            self.stale.drain(..known);
+            self.is_saved = true;
         }
-    }
-
-    /// Notes that the first pages of an encoded section are saved.
-    pub(crate) fn mark_saved(&mut self, saved: &SectionPages) {
-        if let Some(section) = self.pending.iter_mut().find(|one| one.key == saved.key) {
-            section.pages.drain(..saved.pages.len());
-        }
-        let is_done = self.pending.iter().all(|section| section.pages.is_empty());
-        if is_done && !self.pending.is_empty() {
-            self.pending.clear();
-            self.stale.drain(..self.stale_encoded);
-            self.stale_encoded = 0;
-            (self.is_saved, self.is_saving) = (true, false);
-        }
+        known.is_some()
     }
 
     /// Notes that nothing is saved.
     pub(crate) fn mark_unsaved(&mut self) {
-        self.pending.clear();
-        self.stale_encoded = 0;
-        (self.is_saved, self.is_saving) = (false, false);
+        self.stale.clear();
+        (self.is_saved, self.encoding) = (false, None);
     }
 
-    /// Returns a job for another thread that reads in advance what [`Self::load_saved`] needs;
-    /// `None` if everything is in memory.
-    pub(crate) fn preload_job(&self, documents: u32) -> Option<impl FnOnce() + Send + use<>> {
-        let graph = self.saved.clone();
-        let graph = graph.filter(|(_, decoded)| decoded.get().is_none());
-        let cells = self
-            .cells
-            .saved_cells()
-            .filter(|cells| !cells.has_assignments());
-        (graph.is_some() || cells.is_some()).then_some(move || {
-            if let Some((section, decoded)) = graph {
-                decoded.get_or_init(|| read_graph(&section, documents).unwrap_or_default());
-            }
-            if let Some(cells) = cells {
-                cells.cell_assignments();
-            }
-        })
+    /// Returns work for another thread that reads in advance what [`Self::use_all_saved`] needs.
+    pub(crate) fn loaders(&self) -> impl Iterator<Item = LoadJob> {
+        let graph = self.saved.as_ref().and_then(value_loader);
+        let cells = self.cells.saved_cells();
+        let cells = cells.and_then(|cells| value_loader(cells.cell_of()));
+        graph.into_iter().chain(cells)
     }
 
-    /// Reads the saved graph and cells, if they are not in use yet.
-    pub(crate) fn read_saved(&mut self, documents: u32) {
-        self.load_saved(documents);
-        self.cells.load_saved();
+    /// Starts using the saved graph and cells, if any.
+    pub(crate) fn use_all_saved(&mut self) {
+        self.use_saved();
+        self.cells.use_saved();
     }
 
-    /// Starts using the saved graph, if any. A damaged one is discarded and grown again.
-    fn load_saved(&mut self, documents: u32) {
-        if let Some((section, decoded)) = self.saved.take() {
-            let decoded =
-                decoded.get_or_init(|| read_graph(&section, documents).unwrap_or_default());
-            self.graph = decoded.clone();
+    /// Starts using the saved graph, if any.
+    fn use_saved(&mut self) {
+        if let Some(saved) = self.saved.take() {
+            self.graph = (**saved).clone();
             for ordinal in std::mem::take(&mut self.changed) {
                 self.graph.mark_stale(ordinal);
             }

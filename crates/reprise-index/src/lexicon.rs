@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use reprise_types::{PagedBytes, SectionPages, collect_unsaved_runs, mark_run_saved};
+use reprise_types::{SavedPart, run_parts};
 
 use crate::purge_set::PurgeSet;
+use crate::section_kinds::WORDS;
 use crate::segment::{Posting, PostingList, Segment, SegmentBuilder, merge_segments};
 use crate::words::spelling::SpellingMatcher;
 use crate::words::{AnalyserConfig, HEAD_TERMS, Language, TermRole, for_each_term};
@@ -32,9 +32,7 @@ const EXACT_BYTES_MAX: usize = 512;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
-    segments: Vec<Arc<Segment>>,
-    /// How many of the first pages of each segment are saved.
-    saved: Vec<usize>,
+    segments: Vec<Segment>,
 }
 
 impl Lexicon {
@@ -47,24 +45,19 @@ impl Lexicon {
             }
             next = segment.end;
         }
-        let pages = segments.iter().map(|segment| segment.bytes.page_count());
-        let saved = pages.collect();
-        (next == end).then(|| Self {
-            segments: segments.into_iter().map(Arc::new).collect(),
-            saved,
-        })
+        (next == end).then_some(Self { segments })
     }
 
-    pub(crate) fn segments(&self) -> &[Arc<Segment>] {
+    pub(crate) fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
     /// Adds a segment of the newest documents and merges segments when enough have one size.
     pub(crate) fn push(&mut self, segment: Segment) {
-        self.segments.push(Arc::new(segment));
+        self.segments.push(segment);
         while let Some(last) = self.segments.last() {
             let level = merge_level(last);
-            let smaller = |s: &&Arc<Segment>| merge_level(s) <= level;
+            let smaller = |segment: &&Segment| merge_level(segment) <= level;
             let run = self.segments.iter().rev().take_while(smaller).count();
             if run < MERGE_FACTOR {
                 break;
@@ -76,38 +69,17 @@ impl Lexicon {
     /// Merges the segments from a place on.
     fn merge_from(&mut self, from: usize) {
         let tail = self.segments.split_off(from);
-        self.saved.truncate(from);
-        self.segments
-            .push(Arc::new(merge_segments(&tail, |_| true)));
+        self.segments.push(merge_segments(&tail, |_| true));
     }
 
-    /// Collects pages of segments that are not saved yet, as many as the budget allows.
-    pub(crate) fn collect_pages_to_save(
-        &mut self,
-        tag: u8,
-        budget: &mut usize,
-        out: &mut Vec<SectionPages>,
-    ) {
-        self.merge_small_segments();
-        collect_unsaved_runs(tag, self.runs(), &self.saved, budget, out);
-    }
-
-    pub(crate) fn mark_saved(&mut self, pages: &SectionPages) {
-        mark_run_saved(&mut self.saved, pages);
-    }
-
-    pub(crate) fn mark_unsaved(&mut self) {
-        self.saved.clear();
-    }
-
-    /// Returns the bytes of the segments.
-    fn runs(&self) -> impl Iterator<Item = &PagedBytes> {
-        self.segments.iter().map(|segment| &segment.bytes)
+    /// Lists the segments as what is saved.
+    pub(crate) fn parts(&mut self) -> impl Iterator<Item = Box<dyn SavedPart + '_>> {
+        run_parts(WORDS, self.segments.iter_mut().map(|one| &mut one.bytes))
     }
 
     /// Merges the newest segments, as long as they are small and none is much larger than those
     /// after it: a query looks its terms up in every one.
-    fn merge_small_segments(&mut self) {
+    pub(crate) fn merge_small_segments(&mut self) {
         let mut from = self.segments.len();
         let mut documents = 0;
         while let Some(before) = from.checked_sub(1).and_then(|at| self.segments.get(at)) {
@@ -125,32 +97,14 @@ impl Lexicon {
         }
     }
 
-    pub(crate) fn is_loaded(&self) -> bool {
-        self.runs().all(PagedBytes::is_loaded)
-    }
-
-    /// Reads the segments that are still in the file.
-    pub(crate) fn load(&self) {
-        self.runs().for_each(PagedBytes::load);
-    }
-
     /// Replaces the first segment of each pair by the second. Purges other segments that contain a
     /// document of `gone` here: they were merged after the pairs were built.
-    pub(crate) fn replace_purged(
-        &mut self,
-        pairs: &[(Arc<Segment>, Arc<Segment>)],
-        gone: &PurgeSet,
-    ) {
-        for (number, segment) in self.segments.iter_mut().enumerate() {
-            if let Some((_, new)) = pairs.iter().find(|(old, _)| Arc::ptr_eq(old, segment)) {
-                *segment = Arc::clone(new);
+    pub(crate) fn replace_purged(&mut self, mut pairs: Vec<(Segment, Segment)>, gone: &PurgeSet) {
+        for segment in &mut self.segments {
+            if let Some(at) = pairs.iter().position(|(old, _)| old.is_same(segment)) {
+                *segment = pairs.swap_remove(at).1;
             } else if gone.has_any_in(segment.first..segment.end) {
-                *segment = Arc::new(purge_segment(segment, gone));
-            } else {
-                continue;
-            }
-            if let Some(saved) = self.saved.get_mut(number) {
-                *saved = 0;
+                *segment = purge_segment(segment, gone);
             }
         }
     }
@@ -396,7 +350,7 @@ fn language_lists(segment: &Segment) -> Vec<(Language, PostingList<'_>)> {
 }
 
 /// Copies a segment without the documents of `gone`.
-pub(crate) fn purge_segment(segment: &Arc<Segment>, gone: &PurgeSet) -> Segment {
+pub(crate) fn purge_segment(segment: &Segment, gone: &PurgeSet) -> Segment {
     merge_segments(std::slice::from_ref(segment), |ordinal| {
         !gone.contains(ordinal)
     })

@@ -18,7 +18,7 @@ use crate::writer::IndexWriter;
 pub struct PurgeResult {
     gone: PurgeSet,
     /// Segments of words and what replaces each, until the writer installs them.
-    segments: Vec<(Arc<Segment>, Arc<Segment>)>,
+    segments: Vec<(Segment, Segment)>,
     /// The graph that was lent, with its token, until the writer takes it back.
     graph: Option<(HnswGraph, Arc<()>)>,
     /// Number of documents that are already holes.
@@ -49,13 +49,13 @@ impl IndexWriter {
             return None;
         }
         let gone = PurgeSet::from_ascending(self.forgotten.clone());
-        let (mut graph, lease) = self.graph.lend(self.rows.len() as u32);
+        let (mut graph, lease) = self.graph.lend();
         let (all, vectors) = (self.lexicon.segments().to_vec(), self.vectors.clone());
         Some(move || {
             let touched = all.into_iter();
             let touched = touched.filter(|old| gone.has_any_in(old.first..old.end));
             let segments = touched.map(|old| {
-                let new = Arc::new(purge_segment(&old, &gone));
+                let new = purge_segment(&old, &gone);
                 (old, new)
             });
             let segments = segments.collect();
@@ -75,8 +75,8 @@ impl IndexWriter {
     pub fn apply_purge(&mut self, purged: &mut PurgeResult, most: usize) -> bool {
         let gone = &purged.gone;
         if let Some((graph, lease)) = purged.graph.take() {
-            self.lexicon.replace_purged(&purged.segments, gone);
-            purged.segments.clear();
+            let segments = std::mem::take(&mut purged.segments);
+            self.lexicon.replace_purged(segments, gone);
             self.graph.mark_unsaved();
             if !self.graph.return_graph(graph, &lease) {
                 self.graph

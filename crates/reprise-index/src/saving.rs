@@ -4,14 +4,13 @@
 //! A damaged page sets a flag that all sections share; the caller then rebuilds the index from the
 //! log.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use reprise_types::{
-    ByteReader, CowVec, SavedSection, SavedSections, SectionKey, SectionPages, encode_row,
-    open_runs, take_pages,
+    ByteReader, CowVec, LoadJob, SavedColumn, SavedPart, SavedSection, SavedSections, SectionKey,
+    SectionPages, encode_row, open_runs,
 };
 
 use crate::docs::{Doc, NO_SESSION, SessionNames};
@@ -37,64 +36,71 @@ const DOCUMENT_BYTES: usize = Doc::BYTES + 8;
 const SESSION_BYTES: usize = 16;
 
 impl IndexWriter {
-    /// Returns pages that changed since they were saved, of about as many bytes as the budget
-    /// allows; what is left of it is 0 if there are more. The pages that are few and change each
-    /// time are in the last part only. [`Self::mark_saved`] says that they are saved. Forgotten
-    /// documents are in them unless [`Self::purge`] came first.
-    pub fn pages_to_save(&mut self, budget: &mut usize) -> Vec<SectionPages> {
+    /// Lists what is saved page by page: the columns, and a part for each segment of words.
+    pub(crate) fn parts(&mut self) -> Vec<Box<dyn SavedPart + '_>> {
+        let LiveSet {
+            lexical_rows,
+            rank_rows,
+            session_stats,
+            ..
+        } = &mut self.live_set;
+        // The rows of documents and of the ranking are one section.
+        rank_rows.join_unsaved(&mut self.rows);
+        let rows = &self.rows;
+        let encode = |page, ranks: &[RankRow], out: &mut Vec<u8>| {
+            for (row, rank) in rows.page(page).iter().zip(ranks) {
+                encode_row(&(*row, (rank.previous, rank.next)), out);
+            }
+        };
+        let mut all = vec![
+            SavedColumn::boxed((DOCUMENTS, 0), rank_rows, DOCUMENT_BYTES, encode),
+            SavedColumn::of_rows((LEXICAL, 0), lexical_rows, LexicalRow::BYTES),
+            SavedColumn::of_rows((SESSIONS, 0), session_stats, SESSION_BYTES),
+        ];
+        all.extend(self.vectors.parts());
+        all.extend(self.lexicon.parts());
+        all
+    }
+
+    /// Takes pages that changed since they were saved, of about as many bytes as the budget allows;
+    /// what is left of it is 0 if there are more. The pages that are few and change each time are in
+    /// the last part only. All of them count as saved: if they cannot be written,
+    /// [`Self::mark_unsaved`] says so. Forgotten documents are in them unless [`Self::purge`] came
+    /// first.
+    pub fn take_unsaved(&mut self, budget: &mut usize) -> Vec<SectionPages> {
         self.move_pending_to_segment();
-        let mut all = self.column_pages(budget);
-        self.lexicon.collect_pages_to_save(WORDS, budget, &mut all);
-        self.graph.collect_pages_to_save(budget, &mut all);
+        self.lexicon.merge_small_segments();
+        let parts = self.parts().into_iter();
+        let mut all: Vec<_> = parts.map(|mut part| part.take_unsaved(budget)).collect();
         if *budget > 0 {
             all.extend(self.small_sections());
         }
         all
     }
 
-    /// Notes that pages which [`Self::pages_to_save`] returned are saved; nothing has changed the
-    /// index since.
-    pub fn mark_saved(&mut self, saved: &[SectionPages]) {
-        for section in saved {
-            let pages = section.pages.iter().map(|page| page.0);
-            match section.key.0 {
-                DOCUMENTS => {
-                    self.rows.clear_edited(pages.clone());
-                    self.live_set.rank_rows.clear_edited(pages);
-                }
-                LEXICAL => self.live_set.lexical_rows.clear_edited(pages),
-                SESSIONS => self.live_set.session_stats.clear_edited(pages),
-                WORDS => self.lexicon.mark_saved(section),
-                SECTION_GRAPH | SECTION_CELLS => self.graph.mark_saved(section),
-                tag => self.vectors.mark_saved(tag, pages),
-            }
-        }
-    }
-
     /// Notes that nothing of the index is saved.
     pub fn mark_unsaved(&mut self) {
-        self.rows.mark_all_edited();
-        self.live_set.lexical_rows.mark_all_edited();
-        self.live_set.session_stats.mark_all_edited();
-        self.vectors.mark_unsaved();
-        self.lexicon.mark_unsaved();
+        for mut part in self.parts() {
+            part.mark_unsaved();
+        }
         self.graph.mark_unsaved();
     }
 
     /// Whether a saved section belongs to what the index holds now.
-    pub fn is_in_use(&self, key: SectionKey) -> bool {
+    pub fn is_in_use(&mut self, key: SectionKey) -> bool {
         match key.0 {
-            WORDS => (key.1 as usize) < self.lexicon.segments().len(),
             SECTION_GRAPH | SECTION_CELLS => self.graph.is_saved(),
-            TOTALS..=STALE => true,
-            _ => false,
+            TOTALS | STALE | NAMES | LIVE => true,
+            _ => self.parts().iter().any(|part| part.key() == key),
         }
     }
 
-    /// Returns work for any thread that encodes the graph and the cells as of now, for
-    /// [`Self::put_graph`]; `None` if there is neither.
-    pub fn graph_to_save(&mut self) -> Option<impl FnOnce() -> Vec<SectionPages> + Send + use<>> {
-        self.graph.start_saving(&self.vectors)
+    /// Returns work for any thread that encodes the graph and the cells as of now; `None` if there
+    /// is neither. Before they are saved, [`Self::finish_graph_encoding`] is asked.
+    pub fn begin_graph_encoding(
+        &mut self,
+    ) -> Option<impl FnOnce() -> Vec<SectionPages> + Send + use<>> {
+        self.graph.begin_encoding(&self.vectors)
     }
 
     /// Whether graph and cells are saved, though records may have been added since.
@@ -102,61 +108,20 @@ impl IndexWriter {
         self.graph.is_saved()
     }
 
-    /// Takes the encoded graph and cells, which are then among the pages to save.
-    pub fn put_graph(&mut self, encoded: Vec<SectionPages>) {
-        self.graph.pending = encoded;
+    /// Notes that the encoded graph and cells are in the next checkpoint. Returns `false` if they
+    /// must not be: they may hold what a purge has removed since.
+    pub fn finish_graph_encoding(&mut self) -> bool {
+        self.graph.finish_encoding()
     }
 
-    /// Returns the whole index as sections, as if nothing were saved.
+    /// Returns the whole index as sections. Nothing counts as saved after it.
     pub fn to_sections(&mut self) -> Vec<SectionPages> {
         self.mark_unsaved();
-        if let Some(encode) = self.graph_to_save() {
-            self.put_graph(encode());
-        }
-        self.pages_to_save(&mut usize::MAX.clone())
-    }
-
-    fn column_pages(&self, budget: &mut usize) -> Vec<SectionPages> {
-        let LiveSet {
-            lexical_rows,
-            rank_rows,
-            session_stats,
-            ..
-        } = &self.live_set;
-        let edited: BTreeSet<usize> = self
-            .rows
-            .edited_pages()
-            .chain(rank_rows.edited_pages())
-            .collect();
-        let documents = |page: usize| {
-            let mut bytes = Vec::with_capacity(PAGE_ROWS * DOCUMENT_BYTES);
-            for (row, rank) in self.rows.page(page).iter().zip(rank_rows.page(page)) {
-                encode_row(&(*row, (rank.previous, rank.next)), &mut bytes);
-            }
-            (page, bytes)
-        };
-        let mut all = vec![SectionPages {
-            key: (DOCUMENTS, 0),
-            page_bytes: PAGE_ROWS * DOCUMENT_BYTES,
-            length: self.rows.len() * DOCUMENT_BYTES,
-            pages: take_pages(edited.into_iter(), PAGE_ROWS * DOCUMENT_BYTES, budget)
-                .into_iter()
-                .map(documents)
-                .collect(),
-        }];
-        all.push(SectionPages::from_edited(
-            (LEXICAL, 0),
-            lexical_rows,
-            LexicalRow::BYTES,
-            budget,
-        ));
-        all.push(SectionPages::from_edited(
-            (SESSIONS, 0),
-            session_stats,
-            SESSION_BYTES,
-            budget,
-        ));
-        self.vectors.collect_pages_to_save(budget, &mut all);
+        let encode = self.begin_graph_encoding();
+        self.finish_graph_encoding();
+        let mut all = self.take_unsaved(&mut usize::MAX.clone());
+        all.extend(encode.into_iter().flat_map(|encode| encode()));
+        self.mark_unsaved();
         all
     }
 
@@ -257,55 +222,35 @@ impl IndexWriter {
                 ..section
             })
         };
-        let cells = own(SECTION_CELLS);
+        let (graph, cells) = (own(SECTION_GRAPH), own(SECTION_CELLS));
         let cells = cells.and_then(|section| SavedCells::read(&section, dimensions, documents));
-        index.graph = GraphState::from_saved(own(SECTION_GRAPH), cells, stale);
+        index.graph = GraphState::from_saved(graph.as_ref(), cells, stale, documents as u32);
         Ok(index)
     }
 
-    /// Returns a job for another thread that reads in advance what [`Self::load`] and the graph's
-    /// growth need. `None` if everything is in memory.
-    pub fn preload_job(&self) -> Option<impl FnOnce() + Send + use<>> {
-        let graph = self.graph.preload_job(self.rows.len() as u32);
-        let is_unread = graph.is_some() || !self.is_loaded();
-        let (vectors, lexicon) = is_unread.then(|| (self.vectors.clone(), self.lexicon.clone()))?;
-        let (rank_rows, lexical_rows) = (
-            self.live_set.rank_rows.clone(),
-            self.live_set.lexical_rows.clone(),
-        );
-        Some(move || {
-            vectors.load();
-            rank_rows.load();
-            lexical_rows.load();
-            lexicon.load();
-            if let Some(graph) = graph {
-                graph();
-            }
-        })
-    }
-
-    fn is_loaded(&self) -> bool {
-        !self.vectors.has_unread()
-            && self.lexicon.is_loaded()
-            && self.live_set.rank_rows.is_loaded()
-            && self.live_set.lexical_rows.is_loaded()
-            && self.live_set.session_stats.is_loaded()
+    /// Returns jobs for another thread that read in advance what [`Self::load`] and the graph's
+    /// growth need; none if everything is in memory.
+    pub fn loaders(&mut self) -> Vec<LoadJob> {
+        let parts = self.parts().into_iter();
+        let mut all: Vec<LoadJob> = parts.filter_map(|part| part.loader()).collect();
+        all.extend(self.graph.loaders());
+        all
     }
 
     /// Reads and checks what [`Self::from_sections`] left in the file, for this writer and every
     /// snapshot of it. On an error the caller rebuilds the index from the log.
-    pub fn load(&self) -> IndexResult<()> {
-        if !self.is_loaded() {
-            self.vectors.load();
-            self.lexicon.load();
-            self.live_set.rank_rows.load();
-            self.live_set.lexical_rows.load();
-            self.live_set.session_stats.load();
-        }
+    pub fn load(&mut self) -> IndexResult<()> {
+        self.read_parts();
         if self.is_damaged() {
             return Err(damage_error("index"));
         }
         Ok(())
+    }
+
+    fn read_parts(&mut self) {
+        for load in self.parts().iter().filter_map(|part| part.loader()) {
+            load();
+        }
     }
 
     /// Lets go of the file that it was opened from, for this writer and its later snapshots. These
@@ -314,12 +259,8 @@ impl IndexWriter {
         let Some(damage) = self.damage.clone() else {
             return;
         };
-        self.vectors.load();
-        self.lexicon.load();
-        self.live_set.rank_rows.load();
-        self.live_set.lexical_rows.load();
-        self.live_set.session_stats.load();
-        self.graph.read_saved(self.rows.len() as u32);
+        self.read_parts();
+        self.graph.use_all_saved();
         let session_count = self.sessions.len();
         let has_name =
             move |session: u32| session == NO_SESSION || (session as usize) < session_count;
@@ -344,9 +285,6 @@ impl IndexWriter {
         damage.is_some_and(|damage| damage.load(Ordering::Relaxed))
     }
 }
-
-/// Rows of documents in one page.
-const PAGE_ROWS: usize = 32;
 
 /// The version; documents and dimensions; live documents, those in statistics, and those of the
 /// user's own; sessions with such, terms of heads and of sessions; forgotten documents with
@@ -439,7 +377,8 @@ fn decode_document(bytes: &[u8]) -> Option<(Doc, RankRow)> {
 #[cfg(test)]
 pub(crate) fn open_whole(dimensions: usize, sections: &[SectionPages]) -> IndexResult<IndexWriter> {
     let lend = |section: &SectionPages| (section.key, SavedSection::from(section));
-    let writer = IndexWriter::from_sections(dimensions, &sections.iter().map(lend).collect())?;
+    let sections = sections.iter().map(lend).collect();
+    let mut writer = IndexWriter::from_sections(dimensions, &sections)?;
     writer.load()?;
     Ok(writer)
 }

@@ -23,7 +23,7 @@ mod list;
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use reprise_hnsw::append_varint;
 use reprise_types::PagedBytes;
@@ -46,8 +46,8 @@ pub(crate) struct Posting {
     pub(crate) length: u8,
 }
 
-/// The terms and postings of documents `first..end`.
-#[derive(Debug)]
+/// The terms and postings of documents `first..end`. Clones share everything.
+#[derive(Debug, Clone)]
 pub(crate) struct Segment {
     pub(crate) bytes: PagedBytes,
     pub(crate) first: u32,
@@ -56,7 +56,7 @@ pub(crate) struct Segment {
     dictionary: usize,
     postings: usize,
     /// The language of each document, filled at the first lookup; empty if all are English.
-    pub(crate) languages: OnceLock<Vec<Language>>,
+    pub(crate) languages: Arc<OnceLock<Vec<Language>>>,
 }
 
 impl Segment {
@@ -75,8 +75,13 @@ impl Segment {
             terms,
             dictionary,
             postings,
-            languages: OnceLock::new(),
+            languages: Arc::default(),
         })
+    }
+
+    /// Whether the other one is a clone of it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.languages, &other.languages)
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -286,7 +291,7 @@ impl SegmentBuilder {
             terms,
             dictionary,
             postings,
-            languages: OnceLock::new(),
+            languages: Arc::default(),
         }
     }
 }
@@ -310,16 +315,13 @@ fn append_large_counts(out: &mut Vec<u8>, posting: Posting) {
 
 /// Merges adjacent segments, in order, into one with the documents that `keep` accepts. A term that
 /// no kept document contains is dropped.
-pub(crate) fn merge_segments(
-    segments: &[impl AsRef<Segment>],
-    keep: impl Fn(u32) -> bool,
-) -> Segment {
-    let first = segments.first().map_or(0, |s| s.as_ref().first);
-    let end = segments.last().map_or(first, |s| s.as_ref().end);
+pub(crate) fn merge_segments(segments: &[Segment], keep: impl Fn(u32) -> bool) -> Segment {
+    let first = segments.first().map_or(0, |segment| segment.first);
+    let end = segments.last().map_or(first, |segment| segment.end);
     let mut builder = SegmentBuilder::new(first, end);
-    let copies: Vec<_> = segments.iter().map(|s| s.as_ref().to_memory()).collect();
+    let copies: Vec<_> = segments.iter().map(Segment::to_memory).collect();
     let whole = segments.iter().zip(&copies);
-    let whole = whole.map(|(segment, copy)| copy.as_ref().unwrap_or(segment.as_ref()));
+    let whole = whole.map(|(segment, copy)| copy.as_ref().unwrap_or(segment));
     let mut cursors: Vec<(&Segment, usize)> = whole.map(|segment| (segment, 0)).collect();
     while let Some(term) = cursors
         .iter()

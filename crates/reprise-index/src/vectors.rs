@@ -16,7 +16,7 @@ pub use query::VectorScratch;
 pub use query_codes::QueryCodes;
 
 use reprise_hnsw::Metric;
-use reprise_types::{CowVec, SavedSections, SectionPages, take_pages};
+use reprise_types::{CowVec, SavedColumn, SavedPart, SavedSections};
 
 use crate::error::IndexResult;
 use crate::section_kinds::{CODES, PRESENT, SIGNS, damage_error, find_section};
@@ -87,49 +87,22 @@ impl QuantisedVectors {
         opened.filter(fits).ok_or(damage_error(PART))
     }
 
-    /// Collects changed pages, as many as the budget allows.
-    pub(crate) fn collect_pages_to_save(&self, budget: &mut usize, out: &mut Vec<SectionPages>) {
+    /// Lists the columns as what is saved.
+    pub(crate) fn parts(&mut self) -> [Box<dyn SavedPart + '_>; 3] {
         let (page, words) = (
             page_bytes(self.dimensions),
             signs::words_per_chunk(self.dimensions) * 8,
         );
-        out.push(SectionPages::from_edited(
-            (PRESENT, 0),
-            &self.present,
-            8,
-            budget,
-        ));
-        let pages = take_pages(self.signs.edited_pages(), words, budget).into_iter();
-        out.push(SectionPages::from_column(
-            (SIGNS, 0),
-            &self.signs,
-            words,
-            pages,
-            |signs, out| out.extend(signs.iter().flat_map(|word| word.to_le_bytes())),
-        ));
-        let pages = take_pages(self.codes.edited_pages(), page, budget).into_iter();
-        out.push(SectionPages::from_column(
-            (CODES, 0),
-            &self.codes,
-            page,
-            pages,
-            |codes, out| out.extend_from_slice(codes),
-        ));
-    }
-
-    pub(crate) fn mark_saved(&mut self, tag: u8, pages: impl Iterator<Item = usize>) {
-        match tag {
-            PRESENT => self.present.clear_edited(pages),
-            SIGNS => self.signs.clear_edited(pages),
-            CODES => self.codes.clear_edited(pages),
-            _ => {}
-        }
-    }
-
-    pub(crate) fn mark_unsaved(&mut self) {
-        self.present.mark_all_edited();
-        self.signs.mark_all_edited();
-        self.codes.mark_all_edited();
+        [
+            SavedColumn::of_rows((PRESENT, 0), &mut self.present, 8),
+            SavedColumn::boxed((SIGNS, 0), &mut self.signs, words, |_, signs, out| {
+                let words = signs.iter().flatten();
+                out.extend(words.flat_map(|word| word.to_le_bytes()));
+            }),
+            SavedColumn::boxed((CODES, 0), &mut self.codes, page, |_, codes, out| {
+                out.extend(codes.iter().flatten());
+            }),
+        ]
     }
 
     pub(crate) fn dimensions(&self) -> usize {
@@ -226,13 +199,6 @@ impl QuantisedVectors {
     /// Whether some codes are still in the file.
     pub(crate) fn has_unread(&self) -> bool {
         !(self.codes.is_loaded() && self.signs.is_loaded() && self.present.is_loaded())
-    }
-
-    /// Reads the codes still in the file, for every snapshot that shares them.
-    pub(crate) fn load(&self) {
-        self.present.load();
-        self.signs.load();
-        self.codes.load();
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

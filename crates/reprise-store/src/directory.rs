@@ -325,9 +325,9 @@ impl LogDirectory {
 
     /// Notes that nothing of it is written.
     pub(crate) fn mark_unsaved(&mut self) {
-        self.slots.mark_all_edited();
-        self.vectors.mark_all_edited();
-        self.tombstones.mark_all_edited();
+        self.slots.mark_unsaved();
+        self.vectors.mark_unsaved();
+        self.tombstones.mark_unsaved();
     }
 
     pub(crate) fn add_section_bytes(&mut self, bytes: u64) {

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use rvf_types::FileIdentity;
 
 use reprise_types::{
-    ByteReader, ByteWriter, SMALL_CHUNK_LEN, SectionKey, SectionPages, encode_all,
+    ByteReader, ByteWriter, SavedColumn, SavedPart, SectionKey, SectionPages, encode_all,
     impl_binary_codec,
 };
 
@@ -128,9 +128,11 @@ pub(crate) fn write_manifest(
     at: u64,
 ) -> io::Result<Manifest> {
     let mut sections = sections.clone();
-    let mut own = own_pages(directory, &mut usize::MAX.clone());
-    let has_new_tombstones = directory.tombstones.edited_pages().next().is_some();
-    if has_new_tombstones || !sections.keys().any(|key| key.0 == TOMBSTONES) {
+    let mut own = take_own_pages(directory, &mut usize::MAX.clone());
+    let new_tombstones = directory
+        .tombstones
+        .take_unsaved(0, &mut usize::MAX.clone());
+    if !new_tombstones.is_empty() || !sections.keys().any(|key| key.0 == TOMBSTONES) {
         own.push(SectionPages::from_value(
             (TOMBSTONES, 0),
             &directory.tombstones,
@@ -148,7 +150,6 @@ pub(crate) fn write_manifest(
     file.sync()?;
     let end = start + bytes.len() as u64;
     directory.apply_manifest(start, end);
-    mark_saved(directory, &own);
     let seq = directory.seq;
     Ok(Manifest { seq, end, sections })
 }
@@ -230,32 +231,23 @@ pub(crate) fn are_places_sound(
     })
 }
 
-/// Returns pages of the log's own columns that changed, as many as the budget allows.
-pub(crate) fn own_pages(directory: &LogDirectory, budget: &mut usize) -> Vec<SectionPages> {
-    let (slots, vectors) = (&directory.slots, &directory.vectors);
-    vec![
-        SectionPages::from_edited((SLOTS, 0), slots, SLOT_BYTES, budget),
-        SectionPages::from_edited((VECTOR_SEGMENTS, 0), vectors, VECTOR_SEGMENT_BYTES, budget),
+/// Lists the log's own columns.
+pub(crate) fn own_parts(directory: &mut LogDirectory) -> [Box<dyn SavedPart + '_>; 2] {
+    let (slots, vectors) = (&mut directory.slots, &mut directory.vectors);
+    [
+        SavedColumn::of_rows((SLOTS, 0), slots, SLOT_BYTES),
+        SavedColumn::of_rows((VECTOR_SEGMENTS, 0), vectors, VECTOR_SEGMENT_BYTES),
     ]
 }
 
-/// Notes that pages of the log's own sections are written.
-pub(crate) fn mark_saved(directory: &mut LogDirectory, own: &[SectionPages]) {
-    for section in own {
-        let pages = section.pages.iter().map(|page| page.0);
-        match section.key.0 {
-            SLOTS => directory.slots.clear_edited(pages),
-            VECTOR_SEGMENTS => directory.vectors.clear_edited(pages),
-            _ => directory.tombstones.mark_saved(),
-        }
-    }
-}
-
-/// Returns the bytes of all pages that [`own_pages`] has left.
-pub(crate) fn own_unsaved_bytes(directory: &LogDirectory) -> usize {
-    let slots = directory.slots.edited_pages().count() * SLOT_BYTES;
-    let vectors = directory.vectors.edited_pages().count() * VECTOR_SEGMENT_BYTES;
-    SMALL_CHUNK_LEN * (slots + vectors)
+/// Takes pages of these that are not saved, as many as the budget allows. If they cannot be
+/// written, nothing is saved.
+pub(crate) fn take_own_pages(
+    directory: &mut LogDirectory,
+    budget: &mut usize,
+) -> Vec<SectionPages> {
+    let parts = own_parts(directory).into_iter();
+    parts.map(|mut part| part.take_unsaved(budget)).collect()
 }
 
 /// Encodes the segment of the closing index for file offset `at`.

@@ -100,7 +100,7 @@ pub struct CowVec<T, const CHUNK: usize = 1024, const PAGE: usize = 32> {
     chunks: Vec<Arc<Chunk<T, PAGE>>>,
     len: usize,
     /// Pages that changed since they were saved; a clone, which nobody saves, has none.
-    edited: BTreeSet<u32>,
+    unsaved: BTreeSet<u32>,
 }
 
 /// Bytes that are contiguous once they are in memory, and are read page by page before that.
@@ -114,7 +114,7 @@ impl<T, const CHUNK: usize, const PAGE: usize> Default for CowVec<T, CHUNK, PAGE
         Self {
             chunks: Vec::new(),
             len: 0,
-            edited: BTreeSet::new(),
+            unsaved: BTreeSet::new(),
         }
     }
 }
@@ -124,7 +124,7 @@ impl<T, const CHUNK: usize, const PAGE: usize> Clone for CowVec<T, CHUNK, PAGE> 
         Self {
             chunks: self.chunks.clone(),
             len: self.len,
-            edited: BTreeSet::new(),
+            unsaved: BTreeSet::new(),
         }
     }
 }
@@ -145,7 +145,7 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         Self {
             chunks: (0..len).step_by(CHUNK).map(chunk).collect(),
             len,
-            edited: BTreeSet::new(),
+            unsaved: BTreeSet::new(),
         }
     }
 
@@ -156,32 +156,38 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         let mut all = Self {
             chunks: vec![Arc::new(Chunk::Owned(elements))],
             len,
-            edited: BTreeSet::new(),
+            unsaved: BTreeSet::new(),
         };
-        all.mark_all_edited();
+        all.mark_unsaved();
         all
     }
 
-    /// Returns the pages that changed since [`Self::clear_edited`], ascending.
-    pub fn edited_pages(&self) -> impl Iterator<Item = usize> {
-        self.edited.iter().map(|page| *page as usize)
-    }
-
-    /// Marks pages as saved.
-    pub fn clear_edited(&mut self, pages: impl IntoIterator<Item = usize>) {
-        for page in pages {
-            self.edited.remove(&(page as u32));
+    /// Takes the numbers of pages that are not saved, ascending, until a budget of bytes is used up.
+    /// What is left of it is 0 where some remain. They count as saved from now on.
+    pub fn take_unsaved(&mut self, page_bytes: usize, budget: &mut usize) -> Vec<usize> {
+        let mut taken = Vec::new();
+        while *budget > 0
+            && let Some(page) = self.unsaved.pop_first()
+        {
+            *budget = budget.saturating_sub(page_bytes);
+            taken.push(page as usize);
         }
+        taken
     }
 
-    /// Marks every page as saved.
-    pub fn mark_saved(&mut self) {
-        self.edited.clear();
+    /// Returns how many pages are not saved.
+    pub fn unsaved_count(&self) -> usize {
+        self.unsaved.len()
     }
 
-    /// Marks every page as changed.
-    pub fn mark_all_edited(&mut self) {
-        self.edited = (0..self.page_count() as u32).collect();
+    /// Notes that no page is saved.
+    pub fn mark_unsaved(&mut self) {
+        self.unsaved = (0..self.page_count() as u32).collect();
+    }
+
+    /// Takes over the unsaved pages of a column that is saved in the same section.
+    pub fn join_unsaved<U, const OTHER: usize>(&mut self, other: &mut CowVec<U, OTHER, PAGE>) {
+        self.unsaved.append(&mut other.unsaved);
     }
 
     /// Returns the number of pages.
@@ -299,7 +305,7 @@ impl<T: Clone, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(index / CHUNK)?;
         let element = make_owned(chunk, CHUNK).get_mut(index % CHUNK)?;
-        self.edited.insert((index / PAGE) as u32);
+        self.unsaved.insert((index / PAGE) as u32);
         Some(element)
     }
 
@@ -310,7 +316,7 @@ impl<T: Clone, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         }
         if let Some(chunk) = self.chunks.last_mut() {
             make_owned(chunk, CHUNK).push(value);
-            self.edited.insert((self.len / PAGE) as u32);
+            self.unsaved.insert((self.len / PAGE) as u32);
             self.len += 1;
         }
     }
@@ -326,7 +332,7 @@ impl<T, const CHUNK: usize, const PAGE: usize> FromIterator<T> for CowVec<T, CHU
             let mut chunk = Vec::with_capacity(CHUNK);
             chunk.extend(values.by_ref().take(CHUNK));
             if chunk.is_empty() {
-                all.mark_all_edited();
+                all.mark_unsaved();
                 return all;
             }
             all.len += chunk.len();
@@ -432,15 +438,15 @@ mod tests {
                 .eq(0..2_500)
         );
         assert_eq!(fetched.lock().unwrap().len(), so_far);
-        assert!(
-            live.edited_pages().next().is_none(),
-            "reading changes nothing"
-        );
+        assert_eq!(live.unsaved_count(), 0, "reading changes nothing");
         live.push(2_500);
         *live.get_mut(3).unwrap() = 9;
-        assert_eq!(live.edited_pages().collect::<Vec<_>>(), [0, 78]);
-        live.clear_edited([78]);
-        assert_eq!(live.edited_pages().collect::<Vec<_>>(), [0]);
+        assert_eq!(live.take_unsaved(128, &mut 1), [0]);
+        assert_eq!(live.take_unsaved(128, &mut 0), [0; 0]);
+        assert_eq!(live.take_unsaved(128, &mut 999), [78]);
+        assert_eq!(live.unsaved_count(), 0, "what was taken counts as saved");
+        live.mark_unsaved();
+        assert_eq!(live.unsaved_count(), 79);
         assert!(before.iter().copied().eq(0..2_500));
         assert!(
             (0..79)

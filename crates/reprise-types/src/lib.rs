@@ -101,8 +101,8 @@ pub use run::{
     RecallReceipt, RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
 };
 pub use section::{
-    SavedSection, SavedSections, SectionKey, SectionPages, collect_unsaved_runs, encode_row,
-    mark_run_saved, open_runs, take_pages,
+    LazyValue, LoadJob, SavedColumn, SavedPart, SavedSection, SavedSections, SectionKey,
+    SectionPages, encode_row, open_runs, run_parts, value_loader,
 };
 pub use spoken::{EventMention, TimeMention, TimeRelation};
 pub use time::{SystemClock, TimestampError, format_minute_utc, parse_timestamp};

@@ -1,10 +1,11 @@
 //! Saved sections: arrays of pages, each read and checked on demand. One section is one column, or
-//! one run of bytes; [`SectionPages`] brings pages to a file, [`SavedSection`] brings them back.
+//! one run of bytes; [`SavedPart`] gives the pages that are to be saved, [`SectionPages`], and
+//! [`SavedSection`] brings them back.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use crate::bytes::{BinaryCodec, ByteReader, ByteWriter};
 use crate::cow::{CowVec, PageFetcher, PagedBytes, SECTION_PAGE_BYTES};
@@ -45,39 +46,15 @@ impl SectionPages {
         Self::from_bytes(key, &out.bytes)
     }
 
-    /// Encodes some pages of a column whose rows take `row_bytes` each.
-    pub fn from_column<T, const CHUNK: usize, const PAGE: usize>(
-        key: SectionKey,
-        column: &CowVec<T, CHUNK, PAGE>,
-        row_bytes: usize,
-        pages: impl Iterator<Item = usize>,
-        encode: impl Fn(&T, &mut Vec<u8>),
-    ) -> Self {
-        let encode_page = |number: usize| {
-            let mut bytes = Vec::with_capacity(PAGE * row_bytes);
-            for row in column.page(number) {
-                encode(row, &mut bytes);
-            }
-            (number, bytes)
-        };
-        Self {
-            key,
-            page_bytes: PAGE * row_bytes,
-            length: column.len() * row_bytes,
-            pages: pages.map(encode_page).collect(),
+    /// Takes its first pages, as many as the budget allows.
+    pub fn take_front(&mut self, budget: &mut usize) -> Self {
+        let mut count = 0;
+        while *budget > 0 && count < self.pages.len() {
+            *budget = budget.saturating_sub(self.page_bytes);
+            count += 1;
         }
-    }
-
-    /// Encodes changed pages of a column of values that have a fixed width, as many as the budget
-    /// allows.
-    pub fn from_edited<T: BinaryCodec, const CHUNK: usize, const PAGE: usize>(
-        key: SectionKey,
-        column: &CowVec<T, CHUNK, PAGE>,
-        row_bytes: usize,
-        budget: &mut usize,
-    ) -> Self {
-        let pages = take_pages(column.edited_pages(), PAGE * row_bytes, budget);
-        Self::from_column(key, column, row_bytes, pages.into_iter(), encode_row)
+        let pages = self.pages.drain(..count).collect();
+        Self { pages, ..*self }
     }
 
     /// Returns the bytes of its pages.
@@ -86,38 +63,121 @@ impl SectionPages {
     }
 }
 
-/// Collects pages of runs that are not saved yet, as many as the budget allows. A run is bytes that
-/// never change; its section has its place among the runs as number. `saved` has for each run how
-/// many of its first pages are saved, and nothing for newer ones.
-pub fn collect_unsaved_runs<'r>(
-    kind: u8,
-    runs: impl Iterator<Item = &'r PagedBytes>,
-    saved: &[usize],
-    budget: &mut usize,
-    out: &mut Vec<SectionPages>,
-) {
-    for (number, bytes) in runs.enumerate() {
-        let unsaved = saved.get(number).copied().unwrap_or(0)..bytes.page_count();
-        if !unsaved.is_empty() {
-            let pages = take_pages(unsaved, SECTION_PAGE_BYTES, budget).into_iter();
-            out.push(SectionPages {
-                key: (kind, number as u32),
-                page_bytes: SECTION_PAGE_BYTES,
-                length: bytes.len(),
-                pages: pages
-                    .map(|page| (page, bytes.page(page).to_vec()))
-                    .collect(),
-            });
-        }
+/// Work that reads into memory what is still in a file, on any thread.
+pub type LoadJob = Box<dyn FnOnce() + Send>;
+
+/// What is saved page by page in a section of its own, and may still be in its file. Who writes a
+/// checkpoint or reads ahead has a list of these.
+pub trait SavedPart {
+    fn key(&self) -> SectionKey;
+
+    /// Takes pages that are not saved, of about as many bytes as the budget allows; what is left of
+    /// it is 0 if there are more. They count as saved from now on: if they cannot be written,
+    /// nothing is saved.
+    fn take_unsaved(&mut self, budget: &mut usize) -> SectionPages;
+
+    /// Returns the bytes of all pages that are not saved.
+    fn unsaved_bytes(&self) -> usize;
+
+    /// Notes that nothing of it is saved.
+    fn mark_unsaved(&mut self);
+
+    /// Returns work that reads what is still in the file, for every clone; `None` if nothing is.
+    fn loader(&self) -> Option<LoadJob>;
+}
+
+/// A column of rows, or a run of bytes, and how its pages are encoded.
+pub struct SavedColumn<'c, T, const CHUNK: usize, const PAGE: usize> {
+    key: SectionKey,
+    rows: &'c mut CowVec<T, CHUNK, PAGE>,
+    row_bytes: usize,
+    encode: EncodePage<'c, T>,
+}
+
+/// Appends the bytes of the rows of a page, whose number comes first.
+type EncodePage<'c, T> = Box<dyn Fn(usize, &[T], &mut Vec<u8>) + 'c>;
+
+impl<'c, T, const CHUNK: usize, const PAGE: usize> SavedColumn<'c, T, CHUNK, PAGE>
+where
+    T: Send + Sync + 'static,
+{
+    /// Wraps a column whose rows take `row_bytes` each.
+    pub fn boxed(
+        key: SectionKey,
+        rows: &'c mut CowVec<T, CHUNK, PAGE>,
+        row_bytes: usize,
+        encode: impl Fn(usize, &[T], &mut Vec<u8>) + 'c,
+    ) -> Box<dyn SavedPart + 'c> {
+        Box::new(Self {
+            key,
+            rows,
+            row_bytes,
+            encode: Box::new(encode),
+        })
+    }
+
+    /// Wraps a column of values that have a fixed width.
+    pub fn of_rows(
+        key: SectionKey,
+        rows: &'c mut CowVec<T, CHUNK, PAGE>,
+        row_bytes: usize,
+    ) -> Box<dyn SavedPart + 'c>
+    where
+        T: BinaryCodec,
+    {
+        Self::boxed(key, rows, row_bytes, |_, page, out| {
+            page.iter().for_each(|row| encode_row(row, out));
+        })
     }
 }
 
-/// Notes that pages of a run are saved.
-pub fn mark_run_saved(saved: &mut Vec<usize>, pages: &SectionPages) {
-    let number = pages.key.1 as usize;
-    if let Some((last, _)) = pages.pages.last() {
-        saved.resize(saved.len().max(number + 1), 0);
-        saved[number] = last + 1;
+/// Wraps runs of bytes that never change. The section of each has its place among them as number.
+pub fn run_parts<'r>(
+    kind: u8,
+    runs: impl Iterator<Item = &'r mut PagedBytes>,
+) -> impl Iterator<Item = Box<dyn SavedPart + 'r>> {
+    (0..).zip(runs).map(move |(number, run)| {
+        SavedColumn::boxed((kind, number), run, 1, |_, page, out| {
+            out.extend_from_slice(page);
+        })
+    })
+}
+
+impl<T, const CHUNK: usize, const PAGE: usize> SavedPart for SavedColumn<'_, T, CHUNK, PAGE>
+where
+    T: Send + Sync + 'static,
+{
+    fn key(&self) -> SectionKey {
+        self.key
+    }
+
+    fn take_unsaved(&mut self, budget: &mut usize) -> SectionPages {
+        let page_bytes = PAGE * self.row_bytes;
+        let taken = self.rows.take_unsaved(page_bytes, budget);
+        let encode = |number: usize| {
+            let mut bytes = Vec::with_capacity(page_bytes);
+            (self.encode)(number, self.rows.page(number), &mut bytes);
+            (number, bytes)
+        };
+        SectionPages {
+            key: self.key,
+            page_bytes,
+            length: self.rows.len() * self.row_bytes,
+            pages: taken.into_iter().map(encode).collect(),
+        }
+    }
+
+    fn unsaved_bytes(&self) -> usize {
+        self.rows.unsaved_count() * PAGE * self.row_bytes
+    }
+
+    fn mark_unsaved(&mut self) {
+        self.rows.mark_unsaved();
+    }
+
+    fn loader(&self) -> Option<LoadJob> {
+        let rows = (!self.rows.is_loaded()).then(|| self.rows.clone())?;
+        Some(Box::new(move || rows.load()))
     }
 }
 
@@ -130,28 +190,22 @@ pub fn open_runs(kind: u8, sections: &SavedSections) -> Option<Vec<PagedBytes>> 
     (0..).zip(runs).map(open).collect()
 }
 
-/// Takes pages until a budget of bytes is used up. What is left of it is 0 where some remain.
-pub fn take_pages(
-    pages: impl Iterator<Item = usize>,
-    page_bytes: usize,
-    budget: &mut usize,
-) -> Vec<usize> {
-    let mut taken = Vec::new();
-    for page in pages {
-        if *budget == 0 {
-            break;
-        }
-        *budget = budget.saturating_sub(page_bytes);
-        taken.push(page);
-    }
-    taken
-}
-
 /// Appends a value in the layout of fixed width.
 pub fn encode_row<T: BinaryCodec>(row: &T, out: &mut Vec<u8>) {
     let mut writer = ByteWriter::with_fixed_layout(std::mem::take(out));
     row.encode(&mut writer);
     *out = writer.bytes;
+}
+
+/// A value that is read from its file once, by whoever needs it first. Clones share it.
+pub type LazyValue<T> = Arc<LazyLock<T, Box<dyn FnOnce() -> T + Send>>>;
+
+/// Returns work that reads a value; `None` if it is in memory.
+pub fn value_loader<T: Send + Sync + 'static>(value: &LazyValue<T>) -> Option<LoadJob> {
+    let value = LazyLock::get(value).is_none().then(|| Arc::clone(value))?;
+    Some(Box::new(move || {
+        LazyLock::force(&value);
+    }))
 }
 
 /// A section of a file. Clones share what they found damaged.
@@ -205,6 +259,12 @@ impl SavedSection {
         let bytes = self.read_all()?;
         let r = &mut ByteReader::new(&bytes);
         T::decode(r).filter(|_| r.is_empty())
+    }
+
+    /// Reads a value when it is first needed.
+    pub fn read_later<T>(&self, read: impl FnOnce(&Self) -> T + Send + 'static) -> LazyValue<T> {
+        let section = self.clone();
+        Arc::new(LazyLock::new(Box::new(move || read(&section))))
     }
 
     /// Reads bytes of any pages; `None` if some are damaged.

@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 
 use reprise_store::CommitSeq;
-use reprise_types::{SectionKey, SectionPages, take_pages};
+use reprise_types::{SectionKey, SectionPages};
 
 /// A checkpoint is due once one entry in so many is new in the log.
 const TAIL_ONE_IN: u64 = 64;
@@ -81,15 +81,19 @@ impl StateCheckpoint {
 #[derive(Debug)]
 pub(crate) struct WholePart<T> {
     value: T,
-    changes: u64,
-    /// The count of changes that the encoded pages have, or the file once they are written.
-    encoded: Option<u64>,
-    /// The count of changes at which an encoding began.
-    begun: u64,
-    /// Encoded pages that are not written yet.
-    pending: Option<SectionPages>,
+    progress: SavingProgress,
     /// Whether something changed that may be lost with the process.
     has_unsaved_edits: bool,
+}
+
+/// How far the saving of a [`WholePart`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SavingProgress {
+    Changed,
+    /// It is being encoded as it is.
+    Encoding,
+    /// The file has it as it is, or what is encoded for the next checkpoint.
+    Saved,
 }
 
 impl<T> WholePart<T> {
@@ -97,10 +101,7 @@ impl<T> WholePart<T> {
     pub(crate) fn new(value: T) -> Self {
         Self {
             value,
-            changes: 0,
-            encoded: None,
-            begun: 0,
-            pending: None,
+            progress: SavingProgress::Changed,
             has_unsaved_edits: false,
         }
     }
@@ -108,7 +109,7 @@ impl<T> WholePart<T> {
     /// Notes that it was read from the newest checkpoint.
     pub(crate) fn into_saved(self) -> Self {
         Self {
-            encoded: Some(self.changes),
+            progress: SavingProgress::Saved,
             ..self
         }
     }
@@ -125,50 +126,42 @@ impl<T> WholePart<T> {
     where
         T: Clone,
     {
-        self.begun = self.changes;
-        let is_new = self.encoded != Some(self.changes);
         let has_unsaved_edits = std::mem::take(&mut self.has_unsaved_edits);
-        (is_new || has_unsaved_edits).then(|| self.value.clone())
+        (has_unsaved_edits || !self.is_saved()).then(|| {
+            self.progress = SavingProgress::Encoding;
+            self.value.clone()
+        })
     }
 
-    pub(crate) fn put_encoded(&mut self, pages: SectionPages) {
-        (self.encoded, self.pending) = (Some(self.begun), Some(pages));
+    /// Notes that what is encoded by now is in the next checkpoint. Returns `false` if it must not
+    /// be: something changed since.
+    pub(crate) fn finish_encoding(&mut self) -> bool {
+        let is_current = self.progress == SavingProgress::Encoding;
+        if is_current {
+            self.progress = SavingProgress::Saved;
+        }
+        is_current
     }
 
-    /// Collects encoded pages, as many as the budget allows; in the last step those of now.
-    pub(crate) fn collect_pages(
-        &self,
+    pub(crate) fn is_saved(&self) -> bool {
+        self.progress == SavingProgress::Saved
+    }
+
+    /// Encodes it for the last step of a checkpoint, unless what is encoded or saved is as it is
+    /// now. It counts as saved from now on.
+    pub(crate) fn take_unsaved(
+        &mut self,
         key: SectionKey,
         encode: impl FnOnce(&T) -> Vec<u8>,
-        budget: &mut usize,
-        out: &mut Vec<SectionPages>,
-    ) {
-        let is_current = self.encoded == Some(self.changes);
-        if let Some(pending) = self.pending.as_ref().filter(|_| is_current) {
-            let taken = take_pages(0..pending.pages.len(), pending.page_bytes, budget).len();
-            out.push(SectionPages {
-                pages: pending.pages[..taken].to_vec(),
-                ..*pending
-            });
-        }
-        if *budget > 0 && !is_current {
-            out.push(SectionPages::from_bytes(key, &encode(&self.value)));
-        }
-    }
-
-    /// Notes that pages are written, the last ones if the checkpoint `is_complete`.
-    pub(crate) fn mark_saved(&mut self, saved: &SectionPages, is_complete: bool) {
-        if is_complete {
-            (self.encoded, self.pending) = (Some(self.changes), None);
-        } else if let Some(pending) = &mut self.pending {
-            let written = saved.pages.len().min(pending.pages.len());
-            pending.pages.drain(..written);
-        }
+    ) -> Option<SectionPages> {
+        let pages = (!self.is_saved()).then(|| SectionPages::from_bytes(key, &encode(&self.value)));
+        self.progress = SavingProgress::Saved;
+        pages
     }
 
     /// Notes that nothing of it is saved.
     pub(crate) fn mark_unsaved(&mut self) {
-        (self.encoded, self.pending) = (None, None);
+        self.progress = SavingProgress::Changed;
     }
 }
 
@@ -182,7 +175,7 @@ impl<T> Deref for WholePart<T> {
 
 impl<T> DerefMut for WholePart<T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.changes += 1;
+        self.progress = SavingProgress::Changed;
         &mut self.value
     }
 }
@@ -191,69 +184,48 @@ impl<T> DerefMut for WholePart<T> {
 mod tests {
     use super::*;
 
-    const KEY: SectionKey = (41, 0);
-
-    /// Takes a step with this budget, and returns how many bytes it has, and whether it encoded.
-    fn step(part: &WholePart<Vec<u8>>, mut budget: usize) -> (Vec<SectionPages>, bool) {
-        let (mut pages, mut has_encoded) = (Vec::new(), false);
-        let encode = |value: &Vec<u8>| {
-            has_encoded = true;
-            value.clone()
-        };
-        part.collect_pages(KEY, encode, &mut budget, &mut pages);
-        (pages, has_encoded)
-    }
-
-    fn encode_beside(part: &mut WholePart<Vec<u8>>) -> bool {
-        let begun = part.begin_encoding();
-        if let Some(value) = &begun {
-            part.put_encoded(SectionPages::from_bytes(KEY, value));
-        }
-        begun.is_some()
+    /// Takes a last step, and returns the bytes that it encodes.
+    fn last_step(part: &mut WholePart<Vec<u8>>) -> Option<usize> {
+        let pages = part.take_unsaved((41, 0), Clone::clone);
+        pages.map(|pages| pages.length)
     }
 
     #[test]
     fn what_did_not_change_is_not_encoded_by_the_writer() {
         let mut part = WholePart::new(vec![1; 10_000]);
-        assert!(encode_beside(&mut part));
-        let mut written = 0;
-        for (budget, is_complete) in [(4_096, false), (100_000, true)] {
-            let (pages, has_encoded) = step(&part, budget);
-            assert!(!has_encoded);
-            for section in &pages {
-                written += section.size();
-                part.mark_saved(section, is_complete);
-            }
-        }
-        assert_eq!(written, 10_000);
-        assert!(!encode_beside(&mut part), "it is saved");
-        assert_eq!(step(&part, 100_000), (Vec::new(), false));
-        let reopened = WholePart::new(vec![1; 10]).into_saved();
-        assert_eq!(step(&reopened, 100_000), (Vec::new(), false));
+        assert!(part.begin_encoding().is_some());
+        assert!(part.finish_encoding());
+        assert_eq!(last_step(&mut part), None);
+        assert!(part.begin_encoding().is_none(), "it is saved");
+        let mut reopened = WholePart::new(vec![1; 10]).into_saved();
+        assert_eq!(last_step(&mut reopened), None);
     }
 
     #[test]
     fn what_changes_until_the_last_step_is_encoded_there() {
         let mut part = WholePart::new(vec![1; 10_000]);
-        encode_beside(&mut part);
-        part.push(2);
-        assert!(!step(&part, 0).1, "not before the last step");
-        let (pages, has_encoded) = step(&part, 100_000);
-        assert!(has_encoded);
-        let last = pages.last().unwrap();
-        assert_eq!(last.length, 10_001);
-        part.mark_saved(last, true);
-        assert_eq!(step(&part, 100_000), (Vec::new(), false));
-        part.mark_unsaved();
-        assert!(step(&part, 100_000).1, "after a failure it is not saved");
+        for is_late in [false, true] {
+            assert!(part.begin_encoding().is_some());
+            assert!(is_late || part.finish_encoding());
+            part.push(2);
+            assert!(!part.finish_encoding(), "what was encoded is not as it is");
+            assert_eq!(last_step(&mut part), Some(part.len()));
+            assert_eq!(last_step(&mut part), None);
+            part.mark_unsaved();
+        }
+        assert_eq!(last_step(&mut part), Some(10_002), "after a failure");
     }
 
     #[test]
     fn what_may_be_lost_is_saved_with_the_next_checkpoint_that_is_begun() {
         let mut part = WholePart::new(vec![1]).into_saved();
         part.edit_unsaved().push(2);
-        assert_eq!(step(&part, 100), (Vec::new(), false));
-        assert!(encode_beside(&mut part));
-        assert_eq!(step(&part, 100).0[0].length, 2);
+        assert_eq!(last_step(&mut part), None);
+        assert_eq!(part.begin_encoding(), Some(vec![1, 2]));
+        part.edit_unsaved().push(3);
+        assert!(part.finish_encoding());
+        assert_eq!(last_step(&mut part), None);
+        assert_eq!(part.begin_encoding(), Some(vec![1, 2, 3]));
+        assert_eq!(last_step(&mut part), Some(3), "what nobody has encoded yet");
     }
 }

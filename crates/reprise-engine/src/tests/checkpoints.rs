@@ -81,6 +81,27 @@ fn what_comes_while_a_checkpoint_is_written_is_there_after_a_restart() {
 }
 
 #[test]
+fn what_was_encoded_before_a_later_change_is_not_saved_in_its_place() {
+    let mut bench = EngineBench::new();
+    bench.insert(week());
+    let ids = inserted_ids(&bench.insert(vec![record("port", "the port is 8080", 3, "s")]));
+    let now = bench.now;
+    let encode = bench.engine().begin_checkpoint().unwrap();
+    let older = encode();
+    let tags = ["auth".to_owned()];
+    assert!(bench.engine().set_tags(ids[0], &tags, now).unwrap());
+    // Another checkpoint comes first, as one at the start of a compaction does.
+    bench.engine().save_checkpoint().unwrap();
+    bench.engine().put_encoded(older);
+    while !bench.engine().advance_checkpoint().unwrap() {}
+    assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+    let found = bench.engine().snapshot().get(ids[0]).unwrap().unwrap();
+    assert_eq!(found.tags, tags);
+    let report = bench.engine().check().unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
+}
+
+#[test]
 fn a_checkpoint_appends_what_changed_and_not_the_memory() {
     let mut bench = EngineBench::new();
     many(&mut bench, 0, 3_000);

@@ -60,7 +60,7 @@ impl Engine {
             .iter()
             .map(|damage| Finding::new("file", &damage.to_string()))
             .collect();
-        self.state.keys.load();
+        self.state.load_keys();
         if let Err(error) = self.state.index.load() {
             findings.push(Finding::new("index", &error.to_string()));
         }

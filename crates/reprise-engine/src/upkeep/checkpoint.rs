@@ -55,7 +55,7 @@ impl Engine {
             .is_graph_due(self.log.record_count().into());
         let graph = if is_graph_due || !state.index.is_graph_saved() {
             state.checkpoint.begin_graph();
-            state.index.graph_to_save()
+            state.index.begin_graph_encoding()
         } else {
             None
         };
@@ -76,17 +76,7 @@ impl Engine {
 
     /// Takes what was encoded, which the checkpoint saves.
     pub fn put_encoded(&mut self, encoded: Vec<SectionPages>) {
-        let mut graph = Vec::new();
-        for section in encoded {
-            match section.key.0 {
-                LEARNING => self.state.learning.put_encoded(section),
-                MARKS => self.state.marks.put_encoded(section),
-                _ => graph.push(section),
-            }
-        }
-        if !graph.is_empty() {
-            self.state.index.put_graph(graph);
-        }
+        self.state.put_encoded(encoded);
     }
 
     /// Appends some of what changed since the last checkpoint; `true` once all of it is in the file
@@ -97,7 +87,7 @@ impl Engine {
         let budget = &mut STEP_BYTES.saturating_sub(self.log.own_unsaved_bytes());
         let pages = match *budget {
             0 => Vec::new(),
-            _ => self.state.pages_to_save(budget),
+            _ => self.state.take_unsaved(budget),
         };
         let is_last = *budget > 0;
         let written = if is_last {
@@ -110,7 +100,6 @@ impl Engine {
             self.state.mark_unsaved();
             return Err(error.into());
         }
-        self.state.mark_saved(&pages, is_last);
         if is_last {
             self.state.checkpoint.complete(self.log.seq());
             // Saving merges small segments of words: readers look each term up in fewer of them.
@@ -120,12 +109,10 @@ impl Engine {
     }
 
     fn drop_unused_sections(&mut self) {
-        let unused = self
-            .log
-            .section_keys()
-            .filter(|key| !self.state.is_in_use(*key));
-        for key in unused.collect::<Vec<_>>() {
-            self.log.drop_section(key);
+        for key in self.log.section_keys().collect::<Vec<_>>() {
+            if !self.state.is_in_use(key) {
+                self.log.drop_section(key);
+            }
         }
     }
 

@@ -5,11 +5,9 @@
 //! boundary.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use reprise_types::{
-    ByteReader, ExternalId, PagedBytes, SavedSections, SectionKey, SectionPages,
-    collect_unsaved_runs, encode_row, mark_run_saved, open_runs,
+    ByteReader, ExternalId, PagedBytes, SavedPart, SavedSections, encode_row, open_runs, run_parts,
 };
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -22,9 +20,7 @@ const ROW_BYTES: usize = 20;
 /// inserted since. Cheap to clone once the newest keys are in a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DedupKeys {
-    runs: Vec<Arc<PagedBytes>>,
-    /// How many of the first pages of each run are saved.
-    saved: Vec<usize>,
+    runs: Vec<PagedBytes>,
     recent: BTreeMap<u128, u32>,
 }
 
@@ -43,8 +39,7 @@ impl DedupKeys {
         let runs = open_runs(KEYS, sections)?;
         let are_rows = |run: &PagedBytes| run.len().is_multiple_of(ROW_BYTES);
         runs.iter().all(are_rows).then(|| Self {
-            saved: runs.iter().map(PagedBytes::page_count).collect(),
-            runs: runs.into_iter().map(Arc::new).collect(),
+            runs,
             recent: BTreeMap::new(),
         })
     }
@@ -76,48 +71,14 @@ impl DedupKeys {
             for row in newest {
                 encode_row(&row, &mut bytes);
             }
-            self.saved.truncate(self.runs.len());
-            self.runs.push(Arc::new(PagedBytes::from_chunk(bytes)));
+            self.runs.push(PagedBytes::from_chunk(bytes));
         }
         self.clone()
     }
 
-    /// Collects pages that are not saved yet, as many as the budget allows.
-    pub(crate) fn collect_pages_to_save(
-        &mut self,
-        budget: &mut usize,
-        out: &mut Vec<SectionPages>,
-    ) {
-        self.publish();
-        collect_unsaved_runs(KEYS, self.runs(), &self.saved, budget, out);
-    }
-
-    pub(crate) fn mark_saved(&mut self, pages: &SectionPages) {
-        if pages.key.0 == KEYS {
-            mark_run_saved(&mut self.saved, pages);
-        }
-    }
-
-    pub(crate) fn mark_unsaved(&mut self) {
-        self.saved.clear();
-    }
-
-    /// Whether a section holds some of the keys.
-    pub(crate) fn is_in_use(&self, key: SectionKey) -> bool {
-        key.0 == KEYS && (key.1 as usize) < self.runs.len()
-    }
-
-    /// Reads the keys that are still in the file.
-    pub(crate) fn load(&self) {
-        self.runs().for_each(PagedBytes::load);
-    }
-
-    pub(crate) fn is_loaded(&self) -> bool {
-        self.runs().all(PagedBytes::is_loaded)
-    }
-
-    fn runs(&self) -> impl Iterator<Item = &PagedBytes> {
-        self.runs.iter().map(|run| &**run)
+    /// Lists the runs as what is saved.
+    pub(crate) fn parts(&mut self) -> impl Iterator<Item = Box<dyn SavedPart + '_>> {
+        run_parts(KEYS, self.runs.iter_mut())
     }
 
     /// Counts the keys.
@@ -137,7 +98,7 @@ impl DedupKeys {
     /// Returns every key with its newest record.
     pub(crate) fn all(&self) -> BTreeMap<u128, u32> {
         let mut all = self.recent.clone();
-        for (key, ordinal) in self.runs().flat_map(rows) {
+        for (key, ordinal) in self.runs.iter().flat_map(rows) {
             let known = all.entry(key).or_insert(ordinal);
             *known = ordinal.max(*known);
         }
@@ -176,7 +137,7 @@ fn find_row(run: &PagedBytes, key: u128) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use reprise_types::SavedSection;
+    use reprise_types::{SavedSection, SectionPages};
 
     use super::*;
 
@@ -184,12 +145,16 @@ mod tests {
         hash_external_id(&ExternalId::new("batch", id))
     }
 
+    fn take_all(keys: &mut DedupKeys) -> Vec<SectionPages> {
+        keys.publish();
+        let take = |mut part: Box<dyn SavedPart + '_>| part.take_unsaved(&mut usize::MAX.clone());
+        keys.parts().map(take).collect()
+    }
+
     fn reopen(keys: &mut DedupKeys) -> DedupKeys {
-        keys.mark_unsaved();
-        let mut all = Vec::new();
-        keys.collect_pages_to_save(&mut usize::MAX.clone(), &mut all);
+        keys.parts().for_each(|mut part| part.mark_unsaved());
         let lend = |section: &SectionPages| (section.key, SavedSection::from(section));
-        DedupKeys::open(&all.iter().map(lend).collect()).unwrap()
+        DedupKeys::open(&take_all(keys).iter().map(lend).collect()).unwrap()
     }
 
     #[test]
@@ -226,22 +191,20 @@ mod tests {
             let copy = keys.publish();
             assert_eq!(copy.get(key(&number.to_string())), Some(number));
             if number % 100 == 99 {
-                let mut pages = Vec::new();
-                keys.collect_pages_to_save(&mut usize::MAX.clone(), &mut pages);
+                let pages = take_all(&mut keys);
                 saved_bytes += pages.iter().map(SectionPages::size).sum::<usize>();
-                for section in &pages {
-                    keys.mark_saved(section);
-                }
             }
         }
         assert!(keys.runs.len() <= 12, "{}", keys.runs.len());
         assert!(saved_bytes < 3_000 * ROW_BYTES * 12, "{saved_bytes}");
-        let read = reopen(&mut keys);
-        assert!(!read.is_loaded());
+        let mut read = reopen(&mut keys);
+        assert!(read.parts().any(|part| part.loader().is_some()));
         assert!((0..3_000).all(|number| read.get(key(&number.to_string())) == Some(number)));
         assert_eq!(read.get(key("3000")), None);
-        read.load();
-        assert!(read.is_loaded());
+        read.parts()
+            .filter_map(|part| part.loader())
+            .for_each(|load| load());
+        assert!(read.parts().all(|part| part.loader().is_none()));
         assert_eq!(read.all(), keys.all());
     }
 }

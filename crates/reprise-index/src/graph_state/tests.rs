@@ -134,3 +134,17 @@ fn a_damaged_graph_is_grown_anew_and_a_purge_keeps_it() {
     read.advance_graph(9).unwrap();
     assert_eq!(read.to_sections(), writer.to_sections());
 }
+
+#[test]
+fn what_was_encoded_before_a_purge_is_not_saved() {
+    let mut writer = writer(200);
+    writer.advance_graph(999).unwrap();
+    assert!(writer.begin_graph_encoding().is_some());
+    assert!(writer.finish_graph_encoding() && writer.is_graph_saved());
+    assert!(!writer.finish_graph_encoding(), "it is taken once");
+    assert!(writer.begin_graph_encoding().is_some());
+    writer.forget(5, DateTime::UNIX_EPOCH);
+    writer.purge();
+    assert!(!writer.finish_graph_encoding() && !writer.is_graph_saved());
+    assert!(!writer.is_in_use((SECTION_GRAPH, 0)));
+}

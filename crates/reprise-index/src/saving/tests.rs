@@ -153,9 +153,8 @@ fn saving_what_changed_is_saving_everything() {
         // In steps, with changes between them.
         loop {
             let budget = &mut 30_000;
-            let pages = writer.pages_to_save(budget);
+            let pages = writer.take_unsaved(budget);
             let is_all = *budget > 0;
-            writer.mark_saved(&pages);
             apply_pages(&mut saved, pages);
             if is_all {
                 break;
@@ -172,7 +171,7 @@ fn saving_what_changed_is_saving_everything() {
             "{round}"
         );
         // Nothing is left to save but what is always in the last part.
-        let pages = writer.pages_to_save(&mut 1_000);
+        let pages = writer.take_unsaved(&mut 1_000);
         let columns = pages
             .iter()
             .filter(|section| ![TOTALS, STALE, NAMES, LIVE].contains(&section.key.0));
@@ -233,7 +232,7 @@ fn every_damaged_page_and_every_missing_section_is_refused() {
         for page in &section.pages {
             let lent = lend_damaged(&sections, section.key, page.0);
             let opened = IndexWriter::from_sections(4, &lent);
-            let loaded = opened.and_then(|writer| writer.load());
+            let loaded = opened.and_then(|mut writer| writer.load());
             assert!(loaded.is_err(), "page {} of {:?}", page.0, section.key);
         }
         let mut fewer = sections.clone();

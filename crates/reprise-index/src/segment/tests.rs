@@ -1,7 +1,6 @@
 //! Segments against a plain map, whole and damaged.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -82,7 +81,7 @@ proptest! {
             }
         }
         // Two merged halves equal one build byte for byte.
-        let halves = [Arc::new(build_segment(0, cut, &plain)), Arc::new(build_segment(cut, 1_000, &plain))];
+        let halves = [build_segment(0, cut, &plain), build_segment(cut, 1_000, &plain)];
         let merged = merge_segments(&halves, |_| true);
         prop_assert_eq!(merged.bytes.bytes(0..merged.size()), whole.bytes.bytes(0..whole.size()));
     }
@@ -126,9 +125,7 @@ fn a_dropped_document_leaves_no_word_behind() {
         .entry(b"shared".to_vec())
         .or_default()
         .extend([(3, (2, 1)), (4, (1, 0))]);
-    let merged = merge_segments(&[Arc::new(build_segment(0, 9, &plain))], |ordinal| {
-        ordinal != 3
-    });
+    let merged = merge_segments(&[build_segment(0, 9, &plain)], |ordinal| ordinal != 3);
     assert!(
         !merged
             .bytes

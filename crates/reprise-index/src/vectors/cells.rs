@@ -13,10 +13,12 @@
 //! The last list has the documents without a cell; it is always read. The spread of a query's
 //! cosines is computed from the sample, because reading those rows would take as many reads.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use reprise_hnsw::rank_key;
-use reprise_types::{BinaryCodec as _, ByteReader, ByteWriter, SavedSection, encode_all};
+use reprise_types::{
+    BinaryCodec as _, ByteReader, ByteWriter, LazyValue, SavedSection, encode_all,
+};
 
 use super::kernels::{LANES, dot};
 use super::query_codes::QueryCodes;
@@ -259,12 +261,12 @@ impl CellState {
         !self.is_whole && vectors.vector_count() as usize >= self.threshold
     }
 
-    /// Loads the cell of each document from the saved lists.
-    pub(crate) fn load_saved(&mut self) {
+    /// Starts using the saved cells, if any.
+    pub(crate) fn use_saved(&mut self) {
         let Some(saved) = self.saved.take() else {
             return;
         };
-        (self.cell_of, self.next) = (saved.cell_assignments().to_vec(), 0);
+        (self.cell_of, self.next) = (saved.cell_of.to_vec(), 0);
         self.centroids = Some(saved.centroids);
         for ordinal in std::mem::take(&mut self.changed) {
             self.mark_changed(ordinal);
@@ -274,7 +276,7 @@ impl CellState {
     /// Learns the centroids if there are none, else assigns up to `budget` documents to their cell.
     /// Returns whether nothing is left to do.
     pub(crate) fn advance(&mut self, vectors: &QuantisedVectors, budget: usize) -> bool {
-        self.load_saved();
+        self.use_saved();
         let Some(centroids) = &self.centroids else {
             if (vectors.vector_count() as usize) < self.threshold {
                 return true;
@@ -312,7 +314,7 @@ impl CellState {
         vectors: &QuantisedVectors,
         graph_faster_from: u32,
     ) -> Option<Vec<u8>> {
-        self.load_saved();
+        self.use_saved();
         let centroids = self.centroids.as_ref()?;
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); centroids.len() + 1];
         for ordinal in (0..vectors.len() as u32).filter(|ordinal| vectors.has(*ordinal)) {
@@ -403,8 +405,9 @@ pub(crate) struct SavedCells {
     /// Ordinals and rows of evenly spaced documents.
     sampled: Arc<(Vec<u32>, CodeRows)>,
     section: SavedSection,
-    /// The cell of each document, filled when all lists are first read.
-    assignments: Arc<OnceLock<Box<[u16]>>>,
+    /// The cell of each document, read from the lists. Documents of a damaged list have none and
+    /// are assigned again.
+    cell_of: LazyValue<Box<[u16]>>,
     /// The bits of documents whose vectors changed between then and the opening: no list has them
     /// as they are now.
     stale: Arc<[u64]>,
@@ -415,6 +418,39 @@ pub(crate) struct SavedCells {
 struct ListPosition {
     at: usize,
     documents: usize,
+    dimensions: usize,
+}
+
+impl ListPosition {
+    /// Reads the list into `buffer`; `None` if it is damaged.
+    fn read<'b>(&self, section: &SavedSection, buffer: &'b mut Vec<u64>) -> Option<CellList<'b>> {
+        let (of_signs, all) = list_word_counts(self.documents, self.dimensions);
+        let bytes = section.read_bytes(self.at..self.at + 8 * all)?;
+        let words = bytes.as_chunks().0.iter();
+        buffer.clear();
+        buffer.extend(words.map(|word| u64::from_le_bytes(*word)));
+        let (signs, ordinals) = buffer.split_at(of_signs);
+        Some(CellList {
+            documents: self.documents,
+            signs,
+            ordinals,
+        })
+    }
+}
+
+/// Returns the cell of each of so many documents, read from the lists of all cells.
+fn read_cell_of(section: &SavedSection, documents: usize, lists: &[ListPosition]) -> Box<[u16]> {
+    let mut cell_of = vec![NO_CELL; documents];
+    let mut buffer = Vec::new();
+    for (number, place) in (0..).zip(lists) {
+        let list = place.read(section, &mut buffer);
+        for ordinal in list.iter().flat_map(CellList::ordinals) {
+            if let Some(cell) = cell_of.get_mut(ordinal as usize) {
+                *cell = number;
+            }
+        }
+    }
+    cell_of.into()
 }
 
 /// A list in memory.
@@ -459,20 +495,30 @@ impl SavedCells {
         let mut lists = Vec::with_capacity(count + 1);
         for _ in 0..=count {
             let documents = r.read_u32()? as usize;
-            lists.push(ListPosition { at, documents });
+            lists.push(ListPosition {
+                at,
+                documents,
+                dimensions,
+            });
             at += 8 * list_word_counts(documents, dimensions).1;
         }
         let sampled = r.read_u32().filter(|sampled| *sampled as usize <= held)? as usize;
         let ordinals: Option<Vec<u32>> = (0..sampled).map(|_| r.read_u32()).collect();
         let sampled = (ordinals?, CodeRows::decode(r, sampled, dimensions)?);
+        let lists: Arc<[ListPosition]> = lists.into();
+        let places = Arc::clone(&lists);
+        let cell_of = move |section: &_| {
+            let places = places.get(..count).unwrap_or_default();
+            read_cell_of(section, held, places)
+        };
         (at == section.length && r.is_empty()).then(|| Self {
             centroids: Arc::new(centroids),
             documents: held,
             graph_faster_from,
-            lists: lists.into(),
+            lists,
             sampled: Arc::new(sampled),
+            cell_of: section.read_later(cell_of),
             section: section.clone(),
-            assignments: Arc::default(),
             stale: Arc::default(),
         })
     }
@@ -501,49 +547,8 @@ impl SavedCells {
         ordinals.iter().copied().zip(rows.iter())
     }
 
-    pub(crate) fn has_assignments(&self) -> bool {
-        self.assignments.get().is_some()
-    }
-
-    /// Returns the cell of each document, read from the lists. Documents of a damaged list have
-    /// none and are assigned again.
-    pub(crate) fn cell_assignments(&self) -> &[u16] {
-        self.assignments.get_or_init(|| {
-            let mut of = vec![NO_CELL; self.documents];
-            let mut buffer = Vec::new();
-            for number in 0..self.centroids.len() {
-                let Some(list) = self.read_list(number, &mut buffer) else {
-                    continue;
-                };
-                for ordinal in list.ordinals() {
-                    if let Some(cell) = of.get_mut(ordinal as usize) {
-                        *cell = number as u16;
-                    }
-                }
-            }
-            of.into()
-        })
-    }
-
-    /// Reads a list into `buffer`; `None` if it is damaged.
-    fn read_list<'b>(&self, number: usize, buffer: &'b mut Vec<u64>) -> Option<CellList<'b>> {
-        let place = self.lists.get(number)?;
-        let (of_signs, all) = list_word_counts(place.documents, self.centroids.dimensions);
-        let bytes = self.section.read_bytes(place.at..place.at + 8 * all)?;
-        buffer.clear();
-        buffer.extend(
-            bytes
-                .as_chunks()
-                .0
-                .iter()
-                .map(|word| u64::from_le_bytes(*word)),
-        );
-        let (signs, ordinals) = buffer.split_at(of_signs);
-        Some(CellList {
-            documents: place.documents,
-            signs,
-            ordinals,
-        })
+    pub(crate) fn cell_of(&self) -> &LazyValue<Box<[u16]>> {
+        &self.cell_of
     }
 
     /// Calls `emit` with each document of the nearest lists and its distance by signs, until enough
@@ -565,7 +570,8 @@ impl SavedCells {
         let mut enough = (self.documents / READ_ONE_IN).max(READ_MIN);
         let mut distances = Vec::new();
         for number in std::iter::once(without_cell).chain(order) {
-            let Some(list) = self.read_list(number, buffer) else {
+            let place = self.lists.get(number);
+            let Some(list) = place.and_then(|place| place.read(&self.section, buffer)) else {
                 continue;
             };
             distances.clear();

@@ -69,16 +69,15 @@ impl Log {
         self.verify_places()?;
         self.make_ready()?;
         self.check_path()?;
-        let own = manifest::own_pages(&self.directory, &mut own_bytes.clone());
+        let own = manifest::take_own_pages(&mut self.directory, &mut own_bytes.clone());
         let written = self.try_write_pages(&[pages, &own].concat());
-        written.map_err(|source| self.give_up_checkpoint(source))?;
-        manifest::mark_saved(&mut self.directory, &own);
-        Ok(())
+        written.map_err(|source| self.give_up_checkpoint(source))
     }
 
     /// Returns the bytes of the log's own pages that changed since they were written.
-    pub fn own_unsaved_bytes(&self) -> usize {
-        manifest::own_unsaved_bytes(&self.directory)
+    pub fn own_unsaved_bytes(&mut self) -> usize {
+        let parts = manifest::own_parts(&mut self.directory);
+        parts.iter().map(|part| part.unsaved_bytes()).sum()
     }
 
     /// Writes pages as [`Self::write_pages`] does, all that changed of the log's own, and the

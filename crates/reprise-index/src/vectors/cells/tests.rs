@@ -175,13 +175,14 @@ fn sampled(snapshot: &IndexSnapshot) -> Vec<(u32, f32)> {
 #[test]
 fn what_another_thread_has_read_is_not_read_again() {
     let (mut writer, read) = open_lazily(&SAVED);
-    std::thread::spawn(writer.preload_job().unwrap())
+    let loaders = writer.loaders();
+    std::thread::spawn(move || loaders.into_iter().for_each(|load| load()))
         .join()
         .unwrap();
     let before = read.load(Ordering::Relaxed);
     assert_eq!(writer.advance_graph(0).unwrap().1, 0);
     assert_eq!(read.load(Ordering::Relaxed), before);
-    assert!(writer.preload_job().is_none());
+    assert!(writer.loaders().is_empty());
 }
 
 fn one_best(snapshot: &IndexSnapshot, vector: &[f32]) -> u32 {
@@ -210,7 +211,8 @@ fn it_is_saved_again_as_it_was_with_what_came_since_in_its_cell() {
             .unwrap();
         let cells = SavedCells::read(&section.into(), NUMBERS, DOCUMENTS + 1).unwrap();
         let mut buffer = Vec::new();
-        let last = cells.read_list(cells.centroids.len(), &mut buffer).unwrap();
+        let last = cells.lists.last().unwrap();
+        let last = last.read(&cells.section, &mut buffer).unwrap();
         let expected: &[u32] = if steps == 0 {
             &[5, DOCUMENTS as u32]
         } else {
