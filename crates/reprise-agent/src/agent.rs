@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::admission::Permit;
 use crate::job::{ReplyPort, WriterJob, to_storage_error};
 use crate::protocol::{AgentSelfMsg, InternalMsg, MemoryAgentMsg};
+use crate::threads::run_blocking;
 use crate::writer::{self, FileGate};
 
 use background_tasks::SingleFlight;
@@ -115,7 +116,10 @@ impl MemoryAgentState {
                 request,
                 permit,
                 reply,
-            } => spawn_reply((), reply, self.requests.clone().recall(request, permit)),
+            } => {
+                let recall = self.requests.clone().recall(request, None, permit);
+                spawn_reply((), reply, recall);
+            }
             MemoryAgentMsg::Ingest {
                 records,
                 permit,
@@ -152,7 +156,7 @@ impl MemoryAgentState {
                     let counting = handle
                         .run_on_engine(|engine: &mut Engine| engine.stats_job())
                         .await?;
-                    handle.run_blocking("a count", counting).await
+                    Ok(run_blocking(counting).await?)
                 });
             }
             request => self.dispatch_run_event(request),

@@ -15,7 +15,6 @@ use tokio::sync::{mpsc, watch};
 
 use crate::job::WriterJob;
 use crate::protocol::MemoryAgentMsg;
-use crate::threads::run_blocking;
 
 /// The address of one user's memory. Cheap to clone; closed for good once its agent has ended.
 #[derive(Debug, Clone)]
@@ -172,18 +171,6 @@ impl MemoryHandle {
             .await
             .map_err(|_| self.unavailable_error())?;
         answer.await.map_err(|_| self.unavailable_error())?
-    }
-
-    /// Runs work on a blocking thread of tokio; a panic is logged as the failure of `what`.
-    pub(crate) async fn run_blocking<T: Send + 'static>(
-        &self,
-        what: &'static str,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, MemoryError> {
-        run_blocking(work).await.map_err(|panicked| {
-            tracing::error!(user = %self.user(), error = %panicked, "{what} failed");
-            self.unavailable_error()
-        })
     }
 
     /// Queues a job for the writer, waiting while the queue is full. Returns the job as the error

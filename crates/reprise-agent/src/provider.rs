@@ -1,6 +1,6 @@
-//! The implementation of `MemoryProvider` for one user's memory, by messages to its agent.
+//! The implementation of `MemoryProvider` for one user's memory: a recall runs on its newest
+//! snapshot, everything else goes to its agent by messages.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,21 +9,21 @@ use reprise_engine::{
 };
 use reprise_redact::Redactor;
 use reprise_types::{
-    ContextBlock, MemoryError, MemoryProvider, NewRecord, RecallRequest, RecallResponse, Revision,
-    RunBeginning, RunEnding, RunStep, UserId, WriteOutcome, system_entropy,
+    ContextBlock, Embedding, MemoryError, MemoryProvider, NewRecord, RecallRequest, RecallResponse,
+    Revision, RunBeginning, RunEnding, RunStep, UserId, WriteOutcome, system_entropy,
 };
 use tokio::time::timeout;
 
 use crate::admission::{Admission, Permit};
 use crate::job::ReplyPort;
 use crate::protocol::MemoryAgentMsg;
-use crate::supervisor::AgentDirectory;
+use crate::supervisor::MemorySupervisorArguments;
 
-/// One user's memory, used by messages to its agent. Cheap to clone. Each request finds the current
-/// agent, even after passivation or a restart.
+/// One user's memory. Cheap to clone. Each request finds the current agent, even after passivation
+/// or a restart.
 #[derive(Debug, Clone)]
 pub struct ActorMemoryProvider {
-    pub(crate) directory: Arc<AgentDirectory>,
+    pub(crate) shared: MemorySupervisorArguments,
     pub(crate) admission: Admission,
     /// Time budget of a recall.
     pub(crate) budget: Duration,
@@ -50,7 +50,7 @@ impl ActorMemoryProvider {
             permit,
             reply,
         };
-        self.directory.send_request(&self.user, ingest).await
+        self.shared.directory.send_request(&self.user, ingest).await
     }
 
     /// Forgets the selected records; returns which they were.
@@ -81,26 +81,38 @@ impl ActorMemoryProvider {
     ) -> Result<T, MemoryError> {
         let permit = self.admission.admit_call(&self.user)?;
         let message = |reply| message(permit, reply);
-        self.directory.send_request(&self.user, message).await
+        self.shared
+            .directory
+            .send_request(&self.user, message)
+            .await
+    }
+
+    /// Runs a recall within the time budget; `vector` is the question's where the caller has it.
+    #[tracing::instrument(level = "debug", skip_all, fields(user = %self.user))]
+    pub async fn recall(
+        &self,
+        request: RecallRequest,
+        vector: Option<Embedding>,
+    ) -> Result<RecallResponse, MemoryError> {
+        let mut permit = self.admission.admit_recall(&self.user)?;
+        permit.budget = Some(self.budget);
+        let answer = async {
+            let memory = self.shared.directory.open_agent(&self.user).await?;
+            memory.touch();
+            let requests = self.shared.requests_of(memory);
+            requests.recall(request, vector, permit).await
+        };
+        // A memory that is still being opened has no more time than one that is open.
+        let budget_ms = self.budget.as_millis() as u64;
+        let answer = timeout(self.budget, answer).await;
+        answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
     }
 }
 
 #[async_trait]
 impl MemoryProvider for ActorMemoryProvider {
-    #[tracing::instrument(level = "debug", skip_all, fields(user = %self.user))]
     async fn execute_recall(&self, request: RecallRequest) -> Result<RecallResponse, MemoryError> {
-        let mut permit = self.admission.admit_recall(&self.user)?;
-        permit.budget = Some(self.budget);
-        let recall = |reply| MemoryAgentMsg::Recall {
-            request,
-            permit,
-            reply,
-        };
-        let pending = self.directory.send_request(&self.user, recall);
-        // The agent respects the budget; this timeout covers one that is still starting.
-        let budget_ms = self.budget.as_millis() as u64;
-        let answer = timeout(self.budget, pending).await;
-        answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
+        self.recall(request, None).await
     }
 
     async fn begin_run(&self, mut run: RunBeginning) -> Result<(), MemoryError> {
@@ -152,7 +164,7 @@ impl MemoryProvider for ActorMemoryProvider {
             top_k: context_candidate_count(budget),
             ..RecallRequest::new(query)
         };
-        let recall = self.execute_recall(request).await?;
+        let recall = self.recall(request, None).await?;
         Ok(build_context_block(&recall, budget, system_entropy()))
     }
 }

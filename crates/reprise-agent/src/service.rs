@@ -22,9 +22,9 @@ use crate::protocol::MemoryAgentMsg;
 use crate::provider::ActorMemoryProvider;
 use crate::relay::{EventMapper, FeedSource, RelayHandle, SourceBinding};
 use crate::shutdown::{self, ShutdownReport};
-use crate::stage_timers::{StageStats, StageTimers};
+use crate::stage_timers::StageStats;
 use crate::supervisor::{
-    ANSWER_MS, AgentDirectory, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
+    ANSWER_MS, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
 };
 
 /// Time limit for a host to restart a supervisor that ended.
@@ -39,10 +39,7 @@ const PING_MS: u64 = 1_000;
 pub struct MemoryService(Arc<ServiceInner>);
 
 struct ServiceInner {
-    config: Arc<MemoryConfig>,
-    directory: Arc<AgentDirectory>,
-    pool: EmbedPool,
-    stages: Arc<StageTimers>,
+    shared: MemorySupervisorArguments,
     admission: Admission,
     /// Whether a host's supervisor restarts the memory supervisor when that ends.
     is_hosted: AtomicBool,
@@ -69,7 +66,7 @@ pub struct ServiceStats {
     pub recalls_free: usize,
 }
 
-reprise_types::show_fields!(ServiceInner { config });
+reprise_types::show_fields!(ServiceInner { shared });
 
 impl MemoryService {
     /// Starts the pool and the supervisor, linked to `parent` if given. No file is opened and no
@@ -80,13 +77,13 @@ impl MemoryService {
     ) -> Result<Self, StartError> {
         let pool = EmbedPool::start(config.pool.clone(), Arc::clone(&config.open_embedder));
         let admission = Admission::new(&config.limits);
-        let stages = Arc::new(StageTimers::default());
-        let config = Arc::new(config);
         let service = Self(Arc::new(ServiceInner {
-            config,
-            directory: Arc::default(),
-            pool,
-            stages,
+            shared: MemorySupervisorArguments {
+                config: Arc::new(config),
+                pool,
+                directory: Arc::default(),
+                stages: Arc::default(),
+            },
             admission,
             is_hosted: AtomicBool::new(false),
         }));
@@ -95,13 +92,7 @@ impl MemoryService {
     }
 
     async fn start_supervisor(&self, parent: Option<ActorCell>) -> Result<(), StartError> {
-        let shared = &self.0;
-        let arguments = MemorySupervisorArguments {
-            config: Arc::clone(&shared.config),
-            pool: shared.pool.clone(),
-            directory: Arc::clone(&shared.directory),
-            stages: Arc::clone(&shared.stages),
-        };
+        let arguments = self.0.shared.clone();
         let started = match parent {
             Some(parent) => {
                 MemorySupervisor::spawn_linked(None, MemorySupervisor, arguments, parent).await
@@ -117,7 +108,12 @@ impl MemoryService {
     /// supervisor ends, the host's is notified and calls this again, which starts another.
     pub async fn attach_to_host(&self, host: ActorCell) -> Result<(), StartError> {
         self.0.is_hosted.store(true, Ordering::Release);
-        let running = self.0.directory.supervisor().map(|actor| actor.get_cell());
+        let running = self
+            .0
+            .shared
+            .directory
+            .supervisor()
+            .map(|actor| actor.get_cell());
         match running.filter(|actor| actor.get_status() < ActorStatus::Draining) {
             Some(actor) => {
                 actor.link(host);
@@ -130,7 +126,7 @@ impl MemoryService {
     /// Takes the service's supervisor out of the host's tree again, so that it outlives the host.
     pub fn detach_from_host(&self, host: ActorCell) {
         self.0.is_hosted.store(false, Ordering::Release);
-        if let Some(supervisor) = self.0.directory.supervisor() {
+        if let Some(supervisor) = self.0.shared.directory.supervisor() {
             supervisor.get_cell().unlink(host);
         }
     }
@@ -138,6 +134,7 @@ impl MemoryService {
     /// Returns the supervisor's actor id, by which its parent identifies it.
     pub fn supervisor_id(&self) -> Option<ActorId> {
         self.0
+            .shared
             .directory
             .supervisor()
             .map(|supervisor| supervisor.get_id())
@@ -150,6 +147,7 @@ impl MemoryService {
         !self.0.admission.is_closing()
             && self
                 .0
+                .shared
                 .directory
                 .call_supervisor(ping, PING_MS)
                 .await
@@ -158,13 +156,13 @@ impl MemoryService {
 
     /// Subscribes to reports of what maintenance does from now on, and to whose memory.
     pub fn subscribe_to_maintenance(&self) -> broadcast::Receiver<(UserId, MaintenanceReport)> {
-        self.0.config.maintenance_reports.subscribe()
+        self.0.shared.config.maintenance_reports.subscribe()
     }
 
     /// Waits until the supervisor has ended and no host starts another; from then on every request
     /// fails.
     pub async fn wait_for_end(&self) {
-        while let Some(supervisor) = self.0.directory.supervisor() {
+        while let Some(supervisor) = self.0.shared.directory.supervisor() {
             // Without a time limit this cannot fail.
             let _ended = supervisor.wait(None).await.is_ok();
             let since = Instant::now();
@@ -180,9 +178,9 @@ impl MemoryService {
     /// Returns the port to a user's memory. The first request opens the file.
     pub fn provider(&self, user: &UserId) -> ActorMemoryProvider {
         ActorMemoryProvider {
-            directory: Arc::clone(&self.0.directory),
+            shared: self.0.shared.clone(),
             admission: self.0.admission.clone(),
-            budget: self.0.config.limits.recall_budget,
+            budget: self.0.shared.config.limits.recall_budget,
             user: user.clone(),
         }
     }
@@ -191,7 +189,7 @@ impl MemoryService {
     /// model to load.
     pub fn patient_provider(&self, user: &UserId) -> ActorMemoryProvider {
         ActorMemoryProvider {
-            budget: self.0.config.limits.purposeful_budget,
+            budget: self.0.shared.config.limits.purposeful_budget,
             ..self.provider(user)
         }
     }
@@ -201,7 +199,7 @@ impl MemoryService {
     /// again.
     pub async fn agent(&self, user: &UserId) -> Result<ActorRef<MemoryAgentMsg>, MemoryError> {
         self.0.admission.refuse_if_closing(user)?;
-        let agent = self.0.directory.open_agent(user).await?;
+        let agent = self.0.shared.directory.open_agent(user).await?;
         agent
             .actor()
             .cloned()
@@ -215,14 +213,14 @@ impl MemoryService {
     /// Opens a user's memory now.
     pub async fn open_memory(&self, user: &UserId) -> Result<(), MemoryError> {
         self.0.admission.refuse_if_closing(user)?;
-        self.0.directory.open_agent(user).await.map(drop)
+        self.0.shared.directory.open_agent(user).await.map(drop)
     }
 
     /// Returns whether this user has a memory, open or on disk. It is `true` if the file cannot be
     /// checked, because opening it then reports the error.
     pub fn has_memory(&self, user: &UserId) -> bool {
-        let is_absent = || matches!(self.0.config.file_path(user).try_exists(), Ok(false));
-        self.0.directory.is_open(user) || !is_absent()
+        let is_absent = || matches!(self.0.shared.config.file_path(user).try_exists(), Ok(false));
+        self.0.shared.directory.is_open(user) || !is_absent()
     }
 
     /// Stores records (see [`MemoryAgentMsg::Ingest`]).
@@ -246,7 +244,7 @@ impl MemoryService {
             permit,
             reply,
         };
-        self.0.directory.send_request(user, write).await
+        self.0.shared.directory.send_request(user, write).await
     }
 
     /// Adds records to the receipt of a recall, which the caller returned in its answer, so that an
@@ -257,10 +255,10 @@ impl MemoryService {
         recall_id: RecallId,
         records: Vec<RecordId>,
     ) -> Result<(), MemoryError> {
-        let memory = self.0.directory.open_agent(user).await?;
+        let memory = self.0.shared.directory.open_agent(user).await?;
         memory.queue_receipt(RecallReceipt {
             recall_id,
-            at: self.0.config.clock.now(),
+            at: self.0.shared.config.clock.now(),
             query: None,
             records,
         });
@@ -270,7 +268,7 @@ impl MemoryService {
     /// Returns the latest snapshot of a user's memory, whose file is opened if it is closed.
     pub async fn snapshot(&self, user: &UserId) -> Result<Arc<Snapshot>, MemoryError> {
         let _permit = self.0.admission.admit_call(user)?;
-        let memory = self.0.directory.open_agent(user).await?;
+        let memory = self.0.shared.directory.open_agent(user).await?;
         memory.touch();
         memory.snapshot()
     }
@@ -278,15 +276,15 @@ impl MemoryService {
     /// Returns the vector of a query outside a recall, by the user's model or by the shared one;
     /// `None` without a model.
     pub async fn query_vector(&self, user: Option<&UserId>, query: &str) -> Option<Embedding> {
-        let (all, config) = (&self.0.pool, &self.0.config);
-        let pool = user.map_or_else(|| all.clone(), |user| config.pool_for(all, user));
+        let MemorySupervisorArguments { config, pool, .. } = &self.0.shared;
+        let pool = user.map_or_else(|| pool.clone(), |user| config.pool_for(pool, user));
         let embedding = pool.embed_query(query).await.ok()?;
         Some(Arc::unwrap_or_clone(embedding))
     }
 
     /// Returns the vector of a text that a user stores; `None` without a model.
     pub async fn document_vector(&self, user: &UserId, text: &str) -> Option<Embedding> {
-        let pool = self.0.config.pool_for(&self.0.pool, user);
+        let pool = self.0.shared.config.pool_for(&self.0.shared.pool, user);
         pool.queue_document(text).await.wait().await.ok()
     }
 
@@ -298,15 +296,23 @@ impl MemoryService {
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, MemoryError> {
         let permit = self.0.admission.admit_call(user)?;
-        self.0.directory.run_on_engine(user, permit, work).await
+        self.0
+            .shared
+            .directory
+            .run_on_engine(user, permit, work)
+            .await
     }
 
     /// Embeds some of the texts in a user's memory that have no vector; returns whether to
     /// continue. An open agent does this by itself.
     pub async fn embed_waiting(&self, user: &UserId) -> Result<bool, MemoryError> {
         self.0.admission.refuse_if_closing(user)?;
-        let handle = self.0.directory.open_agent(user).await?;
-        embed_waiting_batch(&handle, &self.0.config.pool_for(&self.0.pool, user)).await
+        let handle = self.0.shared.directory.open_agent(user).await?;
+        embed_waiting_batch(
+            &handle,
+            &self.0.shared.config.pool_for(&self.0.shared.pool, user),
+        )
+        .await
     }
 
     /// Saves what makes the next opening of a user's file quick; writes continue meanwhile.
@@ -326,7 +332,7 @@ impl MemoryService {
     /// it. The next request opens it again.
     pub async fn release_file(&self, user: &UserId) -> Result<(), MemoryError> {
         self.0.admission.refuse_if_closing(user)?;
-        self.0.directory.release_file(user).await
+        self.0.shared.directory.release_file(user).await
     }
 
     /// Starts a relay, which turns a source's events into the user's records, from the stored
@@ -345,17 +351,22 @@ impl MemoryService {
             feed,
             reply,
         };
-        let started = self.0.directory.call_supervisor(start, ANSWER_MS).await;
+        let started = self
+            .0
+            .shared
+            .directory
+            .call_supervisor(start, ANSWER_MS)
+            .await;
         started.unwrap_or(Err(unavailable))
     }
 
     pub fn stats(&self) -> ServiceStats {
         ServiceStats {
-            pool: self.0.pool.stats(),
-            embed: self.0.stages.embed.stats(),
-            search: self.0.stages.search.stats(),
-            recall: self.0.stages.recall.stats(),
-            write: self.0.stages.write.stats(),
+            pool: self.0.shared.pool.stats(),
+            embed: self.0.shared.stages.embed.stats(),
+            search: self.0.shared.stages.search.stats(),
+            recall: self.0.shared.stages.recall.stats(),
+            write: self.0.shared.stages.write.stats(),
             recalls_free: self.0.admission.recalls_free(),
         }
     }
@@ -367,13 +378,13 @@ impl MemoryService {
 
     /// Shuts the service down from the edge inwards; every accepted write is on disk afterwards.
     pub async fn shut_down(&self) -> ShutdownReport {
-        let ServiceInner {
-            admission,
-            directory,
-            pool,
+        let admission = &self.0.admission;
+        let MemorySupervisorArguments {
             config,
+            pool,
+            directory,
             ..
-        } = &*self.0;
+        } = &self.0.shared;
         let pools = (pool, config.others.as_ref());
         shutdown::shut_down(admission, directory, pools, config.limits.shutdown_step).await
     }

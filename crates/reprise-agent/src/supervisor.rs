@@ -34,6 +34,19 @@ pub struct MemorySupervisorArguments {
     pub(crate) stages: Arc<StageTimers>,
 }
 
+impl MemorySupervisorArguments {
+    /// Returns what the requests to a memory need.
+    pub(crate) fn requests_of(&self, handle: MemoryHandle) -> RequestContext {
+        RequestContext {
+            config: Arc::clone(&self.config),
+            pool: self.config.pool_for(&self.pool, handle.user()),
+            stages: Arc::clone(&self.stages),
+            directory: Arc::clone(&self.directory),
+            handle,
+        }
+    }
+}
+
 struct RunningRelay {
     actor: ActorRef<RelayMsg>,
     arguments: MemoryEventRelayArguments,
@@ -92,24 +105,16 @@ impl MemorySupervisorState {
         myself: &ActorRef<MemorySupervisorMsg>,
         user: &UserId,
     ) -> Result<MemoryHandle, ActorProcessingErr> {
-        let shared = self.arguments.clone();
+        let shared = &self.arguments;
         let queue_max = shared.config.limits.writer_queue_max;
         let (handle, jobs) = MemoryHandle::new(user.clone(), queue_max);
-        let requests = RequestContext {
-            pool: shared.config.pool_for(&shared.pool, user),
-            config: shared.config,
-            stages: shared.stages,
-            directory: shared.directory,
-            handle,
-        };
-        let (handle, directory) = (requests.handle.clone(), Arc::clone(&requests.directory));
         let arguments = MemoryAgentArguments {
-            gate: directory.gate(user),
-            requests,
+            gate: shared.directory.gate(user),
+            requests: shared.requests_of(handle.clone()),
             jobs,
         };
         MemoryAgent::spawn_linked(None, MemoryAgent, arguments, myself.get_cell()).await?;
-        directory.set_agent(&handle);
+        shared.directory.set_agent(&handle);
         Ok(handle)
     }
 

@@ -2,17 +2,24 @@
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::RecvError;
 
-use reprise_types::spawn_or_return;
+use reprise_types::{MemoryError, spawn_or_return};
+
+/// The error of work that panicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the work broke off; report this, with the log")]
+pub struct WorkPanicked;
+
+impl From<WorkPanicked> for MemoryError {
+    fn from(error: WorkPanicked) -> Self {
+        let message = error.to_string();
+        Self::Storage { message }
+    }
+}
 
 /// Runs work on a blocking thread of tokio, or on one of the runtime's own threads if the system
-/// refuses another.
-///
-/// # Errors
-///
-/// [`RecvError`] if the work panicked.
-pub async fn run_blocking<T, W>(work: W) -> Result<T, RecvError>
+/// refuses another. A panic is logged.
+pub async fn run_blocking<T, W>(work: W) -> Result<T, WorkPanicked>
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
@@ -21,7 +28,10 @@ where
     if let Err(work) = spawn_or_return(work, |run| drop(tokio::task::spawn_blocking(run))) {
         tokio::spawn(async move { work() });
     }
-    answer.await
+    answer.await.map_err(|_| {
+        tracing::error!("work on a blocking thread panicked");
+        WorkPanicked
+    })
 }
 
 /// Starts work on a blocking thread of `pool`, and returns the receiver of its result; `None` if

@@ -64,8 +64,9 @@ pub use reprise_rank::{
     Ablation, AskedParts, CorpusStats, ExternalHit, IdentifierShape, ScoredHit, UnknownSignal,
     apply_judgements, build_context_block, context_candidate_count, decide_shown, embed_question,
     estimate_tokens, excerpt, identifiers, is_first_settled, judge_relevance,
-    merge_question_answers, merge_thing_answers, merge_wordings, order_by_tier, question_subject,
-    remove_sensitive, sentence_ranges, split_prompt, texts_to_judge,
+    merge_question_answers, merge_thing_answers, merge_wordings, order_by_tier,
+    put_contradicting_first, question_subject, remove_sensitive, sentence_ranges, split_prompt,
+    texts_to_judge,
 };
 pub use reprise_store::CompactedLog;
 pub use snapshot::Snapshot;

@@ -2,6 +2,7 @@
 //!
 //! The kinds, their HTTP statuses, the way from memory's errors.
 
+use reprise_agent::WorkPanicked;
 use reprise_engine::EngineError;
 use reprise_types::{ErrorKind, MemoryError};
 use reprise_workspace_types::{TreeError, TreeErrorKind};
@@ -208,6 +209,12 @@ impl From<TreeError> for Problem {
             Some(rule) => problem.with_rule(rule),
             None => problem,
         }
+    }
+}
+
+impl From<WorkPanicked> for Problem {
+    fn from(error: WorkPanicked) -> Self {
+        Self::from_failure(ProblemKind::Internal, &error)
     }
 }
 

@@ -95,6 +95,7 @@ pub fn decide_shown(recall: &mut RecallResponse) {
         if let [one, ..] = rest {
             let adds = !repeats_shown_text(above, one)
                 && !has_shown_lesson(above, one)
+                && !leads_to_shown_answer(above, one)
                 && !is_crowded_out(above, one);
             let needed = if judgement_of(one).is_some() {
                 OTHERS_JUDGED
@@ -157,6 +158,12 @@ fn has_shown_lesson(above: &[RetrievedMemory], one: &RetrievedMemory) -> bool {
     is_said
         && !one.why.is_certain
         && lessons.any(|told| text.contains(told.record.body.text.trim()))
+}
+
+/// Whether it is a step on the way to an answer that is shown above.
+fn leads_to_shown_answer(above: &[RetrievedMemory], one: &RetrievedMemory) -> bool {
+    let mut told = above.iter().filter(|told| told.shown);
+    !one.why.is_certain && told.any(|told| one.why.step_of == Some(told.record.id))
 }
 
 /// Whether it is the outcome of a run of a session of which enough such outcomes are shown above.

@@ -56,6 +56,8 @@ pub struct WeighedWord<'a> {
 /// The records around a result, and who says it.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings<'a> {
+    /// The question's words that the prompt has that it answers, and it has not.
+    pub prompt_words: Vec<WeighedWord<'a>>,
     /// The question's words that the memory before it has, and it has not.
     pub previous_words: Vec<WeighedWord<'a>>,
     /// The question's words that the memory after it has, and it has not.
@@ -92,6 +94,8 @@ pub struct ResultFacts<'a> {
     pub contradicted_by: Option<(RecordId, DateTime<Utc>)>,
     /// The earlier question, the same as this one, that it followed, and when that was asked.
     pub answered: Option<(RecordId, DateTime<Utc>)>,
+    /// The answer that ended the turn in which it was a step on the way.
+    pub step_of: Option<RecordId>,
 }
 
 impl ExplainedQuestion<'_> {
@@ -128,6 +132,7 @@ impl ExplainedQuestion<'_> {
             matched_identifiers: matched,
             contradicted_by: facts.contradicted_by.map(|newer| newer.0),
             held_until: facts.contradicted_by.map(|newer| newer.1),
+            step_of: facts.step_of,
             is_certain,
             lacks: self.required.describe_missing(record).or(untold),
             lacks_all: self.names.names_only_unknown || is_unknown(FAR_COSINE),

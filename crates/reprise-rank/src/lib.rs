@@ -41,8 +41,10 @@ pub use names::terms::{
 };
 pub use names::{NamedThing, NamesInQuestion, asks_about_named_thing, fold_case, is_filler_word};
 pub use order::contradictions::Contradictions;
-pub use order::leads::{FOLLOWERS_MAX, Leads, PromptAnswers, lift_answers};
-pub use order::{RankedCandidate, decide_order, order_by_tier};
+pub use order::leads::{
+    FOLLOWERS_MAX, Leads, PromptAnswers, StepOfTurn, lift_answers, put_steps_below,
+};
+pub use order::{RankedCandidate, decide_order, order_by_tier, put_contradicting_first};
 pub use question::asked_type::find_asked_type;
 pub use question::prompt_aim::PromptAim;
 pub use question::prompt_parts::{
@@ -50,6 +52,7 @@ pub use question::prompt_parts::{
 };
 pub use question::required_content::RequiredContent;
 pub use question::times::{QuestionTimes, blank_out, date_parts};
+pub use question::told::{asks_for_fact, only_takes_note, read_told_clauses};
 pub use question::{QuestionTraits, embed_question, question_subject};
 pub use signals::ablation::{Ablation, UnknownSignal};
 pub use signals::languages::LanguageOffsets;

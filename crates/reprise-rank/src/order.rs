@@ -130,6 +130,11 @@ pub(crate) fn order_results(
     is_first: impl Fn(&RetrievedMemory) -> bool,
 ) {
     order_by_tier(results, |found| !is_first(found), |found| found.sona_score);
+    put_contradicting_first(results);
+}
+
+/// Puts each result that contradicts another before that one; all others stay in their order.
+pub fn put_contradicting_first(results: &mut [RetrievedMemory]) {
     let noted: Vec<_> = results
         .iter()
         .filter_map(|found| Some((found.record.id, found.why.contradicted_by?)))

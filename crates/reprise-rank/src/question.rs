@@ -9,6 +9,7 @@ pub(crate) mod prompt_aim;
 pub(crate) mod prompt_parts;
 pub(crate) mod required_content;
 pub(crate) mod times;
+pub(crate) mod told;
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

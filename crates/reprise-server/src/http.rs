@@ -37,7 +37,7 @@ use crate::mcp::McpServer;
 use crate::oauth::Oauth;
 use crate::tokens::TokenFile;
 
-pub(crate) use answers::{Refusal, run_blocking, serve_on_worker_thread};
+pub(crate) use answers::{Refusal, serve_on_worker_thread};
 use extract::check_query_user;
 pub(crate) use extract::{apply_caller_rights, requested_user};
 pub(crate) use guard::{EntryPoint, OPENS_NOTHING, OpenRates, Rates, SEND, bearer};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use reprise_agent::run_blocking;
 use reprise_operations::{Memories, Problem, ProblemKind, format_count};
 use reprise_page::{
     AgentProgram, BackupFile, BackupOrigin, BackupSchedule, ByteStream, PageHost, RestorePreview,
@@ -18,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 
 use crate::daemon::{CallerId, DaemonState, NewListener, bind_loopback};
-use crate::http::{run_blocking, stream_with_slot};
+use crate::http::stream_with_slot;
 use crate::tokens::{NewToken, Scope, TokenError, TokenFile};
 
 /// The daemon as the host of its page.
@@ -80,7 +81,7 @@ impl PageHost for DaemonPageHost {
 
     async fn users(&self) -> Result<Vec<UserFile>, Problem> {
         let data = self.daemon.place.data().to_owned();
-        run_blocking(move || {
+        let users = run_blocking(move || {
             let folders = std::fs::read_dir(data).into_iter().flatten().flatten();
             let mut users: Vec<UserFile> = folders
                 .filter_map(|folder| {
@@ -97,13 +98,14 @@ impl PageHost for DaemonPageHost {
                 .collect();
             users.sort_by(|a, b| a.user.cmp(&b.user));
             users
-        })
-        .await
+        });
+        Ok(users.await?)
     }
 
     async fn backups(&self, user: &UserId) -> Result<Vec<BackupFile>, Problem> {
         let (place, user) = (self.daemon.place.clone(), user.clone());
-        run_blocking(move || backups::list_backups(&place, &user)).await
+        let listed = run_blocking(move || backups::list_backups(&place, &user));
+        Ok(listed.await?)
     }
 
     async fn save_backup(&self, user: &UserId) -> Result<(), Problem> {
@@ -221,7 +223,7 @@ impl PageHost for DaemonPageHost {
     }
 
     async fn agent_programs(&self) -> Result<Vec<AgentProgram>, Problem> {
-        run_blocking(self.daemon.agent_programs).await
+        Ok(run_blocking(self.daemon.agent_programs).await?)
     }
 
     async fn turn_http_on(&self) -> Result<(), Problem> {

@@ -9,6 +9,7 @@ use reprise_engine::Engine;
 use tokio::sync::Mutex;
 
 use crate::handle::MemoryHandle;
+use crate::threads::run_blocking;
 
 /// Records inserted per step; a step takes a few milliseconds, by which it may delay a commit.
 const STEP: usize = 8;
@@ -50,7 +51,7 @@ pub(super) async fn abandon_stale_and_fit_learning(handle: MemoryHandle) {
     if let Ok(Some(job)) = handle
         .run_on_engine(|e: &mut Engine| e.start_adapter_fit())
         .await
-        && let Ok(done) = handle.run_blocking("a fit", move || job.run()).await
+        && let Ok(done) = run_blocking(move || job.run()).await
     {
         let stored = handle.run_on_engine(move |engine| engine.finish_adapter_fit(done));
         if let Ok(Err(error)) = stored.await {
@@ -63,10 +64,7 @@ pub(super) async fn abandon_stale_and_fit_learning(handle: MemoryHandle) {
 pub(super) async fn load_deferred(handle: &MemoryHandle) {
     let loading = handle.run_on_engine(|engine: &mut Engine| engine.loader());
     if let Ok(Some(loading)) = loading.await {
-        let _logged = handle
-            .run_blocking("the reading of a memory", loading)
-            .await
-            .is_err();
+        let _logged = run_blocking(loading).await.is_err();
     }
 }
 
@@ -103,7 +101,7 @@ async fn measure_crossover(handle: &MemoryHandle) {
     };
     let begin = Instant::now();
     let measuring = move || snapshot.measure_crossover(&|| begin.elapsed());
-    if let Ok(Some(records)) = handle.run_blocking("a comparison", measuring).await {
+    if let Ok(Some(records)) = run_blocking(measuring).await {
         tracing::debug!(user = %handle.user(), records, "the search's routes were compared");
         let set = move |engine: &mut Engine| engine.set_crossover(records);
         let _closed = handle.run_on_engine(set).await.is_err();

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::background_tasks::{SingleFlight, load_deferred};
 use crate::handle::MemoryHandle;
+use crate::threads::run_blocking;
 
 /// Permits one automatic compaction per process at a time.
 static AUTOMATIC: Semaphore = Semaphore::const_new(1);
@@ -80,9 +81,7 @@ pub(super) async fn compact(handle: MemoryHandle) -> Result<CompactionOutcome, M
         Err(error) => return Ok(Err(error)),
     };
     let reader = handle.clone();
-    let copying = handle.run_blocking("a compaction", move || {
-        copy_new_commits(compaction()?, &reader)
-    });
+    let copying = run_blocking(move || copy_new_commits(compaction()?, &reader));
     match copying.await? {
         Ok(done) => {
             let finish = move |engine: &mut Engine| engine.finish_compaction(done);
@@ -101,7 +100,7 @@ async fn purge_forgotten(handle: &MemoryHandle) -> Result<Result<(), EngineError
             Ok(None) => break,
             Err(error) => return Ok(Err(error)),
         };
-        let mut purge = handle.run_blocking("a purge", job).await?;
+        let mut purge = run_blocking(job).await?;
         loop {
             let step = move |engine: &mut Engine| (engine.finish_purge(&mut purge), purge);
             let (is_done, rest) = handle.run_on_engine(step).await?;
@@ -167,9 +166,7 @@ async fn advance_checkpoint(handle: &MemoryHandle) -> Result<CheckpointOutcome, 
         Ok(encode) => encode,
         Err(error) => return Ok(Err(error)),
     };
-    let encoded = handle
-        .run_blocking("encoding for a checkpoint", encode)
-        .await?;
+    let encoded = run_blocking(encode).await?;
     handle
         .run_on_engine(move |engine: &mut Engine| engine.put_encoded(encoded))
         .await?;

@@ -15,6 +15,7 @@ use reprise_types::lock;
 use super::background_tasks::SingleFlight;
 use crate::config::{MaintenancePlan, MaintenancePlanner, MaintenanceReport, MemoryConfig};
 use crate::handle::MemoryHandle;
+use crate::threads::run_blocking;
 
 /// Permits the maintenance of one memory per process at a time.
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
@@ -87,7 +88,7 @@ impl MaintenanceTask {
             };
             let (now, budget) = (config.clock.now(), config.limits.maintain_budget);
             let (began, reader) = (Instant::now(), handle.clone());
-            let planning = handle.run_blocking("maintenance of a memory", move || {
+            let planning = run_blocking(move || {
                 let mut planner = lock(&planner);
                 let planner =
                     planner.get_or_insert_with(|| create_planner(cursor.unwrap_or_default()));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{
-    RecallCall, RunAction, Snapshot, WriteBatch, WriteBatchReport, apply_judgements,
+    AskedParts, RecallCall, RunAction, Snapshot, WriteBatch, WriteBatchReport, apply_judgements,
     merge_question_answers, merge_thing_answers, merge_wordings, question_subject, split_prompt,
 };
 use reprise_types::{
@@ -25,6 +25,7 @@ use crate::handle::MemoryHandle;
 use crate::job::{PendingReply, WriterJob};
 use crate::stage_timers::StageTimers;
 use crate::supervisor::AgentDirectory;
+use crate::threads::run_blocking;
 
 /// Fraction of the recall budget that the embedder may use; the search needs the rest.
 const EMBED_FRACTION: (u32, u32) = (4, 5);
@@ -59,16 +60,22 @@ impl QueryVectors {
 }
 
 impl RequestContext {
-    /// Recalls within the time budget, which begins when the request is admitted.
+    /// Recalls within the time budget, which begins when the request is admitted; `vector` is the
+    /// question's where the caller has it.
     pub(crate) async fn recall(
         self,
         request: RecallRequest,
+        vector: Option<Embedding>,
         permit: Permit,
     ) -> Result<RecallResponse, MemoryError> {
         let budget = permit.budget.unwrap_or(self.config.limits.recall_budget);
         let began = permit.admitted_at;
         let deadline = began + budget;
-        let answer = timeout_at(deadline.into(), self.run_recall(request, permit, deadline)).await;
+        let answer = timeout_at(
+            deadline.into(),
+            self.run_recall(request, vector, permit, deadline),
+        )
+        .await;
         self.stages.recall.record(began.elapsed());
         let budget_ms = budget.as_millis() as u64;
         answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
@@ -160,15 +167,13 @@ impl RequestContext {
         let are_stored = match memory {
             Some(memory) => {
                 let records = std::mem::take(&mut batch.records);
-                let check = self
-                    .handle
-                    .run_blocking("a look for known records", move || {
-                        let are_stored: Vec<bool> = records
-                            .iter()
-                            .map(|record| memory.is_known(record))
-                            .collect();
-                        (are_stored, records)
-                    });
+                let check = run_blocking(move || {
+                    let are_stored: Vec<bool> = records
+                        .iter()
+                        .map(|record| memory.is_known(record))
+                        .collect();
+                    (are_stored, records)
+                });
                 let (are_stored, records) = check.await?;
                 batch.records = records;
                 are_stored
@@ -233,10 +238,19 @@ impl RequestContext {
         }
     }
 
-    /// Returns a query's vectors in every space that the memory has at this moment.
-    async fn query_vectors(&self, query: &str, wait: Duration) -> QueryVectors {
-        if query.trim().is_empty() {
-            return QueryVectors::default();
+    /// Returns a query's vectors in every space that the memory has at this moment; only the one
+    /// that the caller has given, if there is one.
+    async fn query_vectors(
+        &self,
+        query: &str,
+        given: Option<Embedding>,
+        wait: Duration,
+    ) -> QueryVectors {
+        if given.is_some() || query.trim().is_empty() {
+            return QueryVectors {
+                current: given.map(Arc::new),
+                ..QueryVectors::default()
+            };
         }
         let memory = self.handle.newest_snapshot();
         let known = memory.and_then(|memory| memory.find_known_part(query));
@@ -283,7 +297,7 @@ impl RequestContext {
         for text in texts {
             let left = deadline.saturating_duration_since(Instant::now());
             let wait = left * EMBED_FRACTION.0 / EMBED_FRACTION.1;
-            let vector = self.query_vectors(&text, wait).await;
+            let vector = self.query_vectors(&text, None, wait).await;
             embedded.push((text, vector));
         }
         embedded
@@ -292,6 +306,7 @@ impl RequestContext {
     async fn run_recall(
         &self,
         request: RecallRequest,
+        vector: Option<Embedding>,
         permit: Permit,
         deadline: Instant,
     ) -> Result<RecallResponse, MemoryError> {
@@ -301,14 +316,21 @@ impl RequestContext {
                 request.with_times_from_query(&Calendar::in_machine_zone(self.config.clock.now()))
             }
         };
-        let asked = split_prompt(&request.query);
+        let asked = match vector {
+            // The vector is of the question as it is.
+            Some(_) => AskedParts {
+                question: request.query.clone(),
+                ..AskedParts::default()
+            },
+            None => split_prompt(&request.query),
+        };
         let request = request.for_part(&asked.question);
         let config = &self.config;
         let budget = permit.budget.unwrap_or(config.limits.recall_budget);
         let remaining = || deadline.saturating_duration_since(Instant::now());
         let wait = remaining() * EMBED_FRACTION.0 / EMBED_FRACTION.1;
         let (vector, wordings) = tokio::join!(
-            self.query_vectors(&request.query, wait),
+            self.query_vectors(&request.query, vector, wait),
             expand_and_rerank::expand_query(config, &request.query, wait),
         );
         let expanded = wordings.is_some();
@@ -330,7 +352,7 @@ impl RequestContext {
             Arc::clone(&permit),
             (Arc::clone(&snapshot), request.clone()),
         );
-        let search = self.handle.run_blocking("a search", move || {
+        let search = run_blocking(move || {
             let _permit = held;
             let (snapshot, request) = searched;
             let began = Instant::now();
@@ -386,11 +408,11 @@ impl RequestContext {
         let mut things = Vec::new();
         for thing in open {
             let left = until.saturating_duration_since(Instant::now());
-            let vectors = self.query_vectors(&thing, left).await;
+            let vectors = self.query_vectors(&thing, None, left).await;
             things.push((thing, vectors));
         }
         let stages = Arc::clone(&self.stages);
-        let search = self.handle.run_blocking("a search for parts", move || {
+        let search = run_blocking(move || {
             let _permit = permit;
             let began = Instant::now();
             let answers = search_for_each_text(&snapshot, &request, things, recall.recall_id);
@@ -398,7 +420,7 @@ impl RequestContext {
             stages.search.record(began.elapsed());
             recall
         });
-        search.await
+        Ok(search.await?)
     }
 }
 

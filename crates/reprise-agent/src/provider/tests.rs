@@ -138,7 +138,7 @@ async fn a_receipt_is_kept_though_the_writers_queue_is_full() {
         .await
         .unwrap();
     let memory = service.provider(&user);
-    let handle = memory.directory.open_agent(&user).await.unwrap();
+    let handle = memory.shared.directory.open_agent(&user).await.unwrap();
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let (blocking_job, _answer) = WriterJob::from_work(move |_| wait.recv().is_ok());
     handle.send_job(blocking_job).await.unwrap();

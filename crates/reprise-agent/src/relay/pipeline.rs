@@ -21,6 +21,7 @@ use super::map::{EventMapper, MapOutcome};
 use super::runs;
 use crate::protocol::MemoryAgentMsg;
 use crate::supervisor::AgentDirectory;
+use crate::threads::run_blocking;
 
 /// Most events without a record by which the stored cursor may lag behind.
 const CURSOR_LAG_MAX: u64 = 256;
@@ -298,7 +299,7 @@ impl Pipeline {
         let (directory, user) = (&self.arguments.directory, &self.arguments.binding.user);
         let memory = directory.open_agent(user).await.ok()?;
         let snapshot = memory.snapshot().ok()?;
-        let stored = memory.run_blocking("a look for known events", move || {
+        let stored = run_blocking(move || {
             let is_stored = |ids: &Vec<_>| {
                 ids.iter()
                     .any(|id| snapshot.find_by_external_id(id).is_some())

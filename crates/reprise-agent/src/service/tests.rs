@@ -255,7 +255,7 @@ async fn a_dead_pool_leaves_words() {
         .observe(&ada(), vec![new_user_episode("the auth race was fixed")])
         .await
         .unwrap();
-    assert!(service.0.pool.drain(Duration::from_secs(20)).await);
+    assert!(service.0.shared.pool.drain(Duration::from_secs(20)).await);
     let found = recall(&service, "auth race").await.unwrap();
     assert_eq!(result_texts(&found), ["the auth race was fixed"]);
     assert!(found.degraded.contains(&DegradedPart::NoQueryVector));
@@ -314,7 +314,7 @@ async fn a_thread_that_is_refused_is_one_users_failure_and_passes() {
     let died = service.with_engine(&bob, |_| panic!("told to panic")).await;
     let unavailable = MemoryError::Unavailable { user: "bob".into() };
     assert_eq!(died, Err(unavailable.clone()));
-    wait_until(async || !service.0.directory.is_open(&bob)).await;
+    wait_until(async || !service.0.shared.directory.is_open(&bob)).await;
     assert_eq!(service.open_memory(&bob).await, Err(unavailable));
     service.open_memory(&cara).await.unwrap();
     service
@@ -336,7 +336,7 @@ async fn a_service_without_its_supervisor_is_not_ready() {
     let bench = TestService::new();
     let service = bench.start().await;
     assert!(service.is_ready().await);
-    let supervisor = service.0.directory.supervisor().unwrap();
+    let supervisor = service.0.shared.directory.supervisor().unwrap();
     #[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
     supervisor.get_cell().kill();
     service.wait_for_end().await;
@@ -397,7 +397,7 @@ async fn a_killed_agent_comes_back_with_everything_acknowledged() {
             .observe(&ada(), vec![new_user_episode(&format!("kept {round}"))])
             .await
             .unwrap();
-        let agents = crate::shutdown::list_children(&service.0.directory)
+        let agents = crate::shutdown::list_children(&service.0.shared.directory)
             .await
             .agents;
         #[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
@@ -405,7 +405,7 @@ async fn a_killed_agent_comes_back_with_everything_acknowledged() {
         agents[0].wait(None).await.unwrap();
         // The supervisor restarts it without a request.
         wait_until(async || {
-            let now = crate::shutdown::list_children(&service.0.directory)
+            let now = crate::shutdown::list_children(&service.0.shared.directory)
                 .await
                 .agents;
             now.first()
@@ -433,17 +433,17 @@ async fn a_user_has_one_agent_however_many_ask() {
         .observe(&ada(), vec![new_user_episode("kept")])
         .await
         .unwrap();
-    let first = crate::shutdown::list_children(&service.0.directory)
+    let first = crate::shutdown::list_children(&service.0.shared.directory)
         .await
         .agents;
-    let supervisor = service.0.directory.supervisor().unwrap();
+    let supervisor = service.0.shared.directory.supervisor().unwrap();
     for _ in 0..8 {
         let user = ada();
         let message = |reply| MemorySupervisorMsg::GetOrCreate { user, reply };
         let handle = ractor::call_t!(supervisor, message, 5_000).unwrap();
         assert!(!handle.unwrap().is_closed());
     }
-    let now = crate::shutdown::list_children(&service.0.directory)
+    let now = crate::shutdown::list_children(&service.0.shared.directory)
         .await
         .agents;
     assert_eq!(now[0].get_id(), first[0].get_id());
@@ -459,7 +459,7 @@ async fn an_idle_memory_sleeps_and_the_next_question_wakes_it() {
         .observe(&ada(), vec![new_user_episode("kept before the sleep")])
         .await
         .unwrap();
-    wait_until(async || !service.0.directory.is_open(&ada())).await;
+    wait_until(async || !service.0.shared.directory.is_open(&ada())).await;
     let found = recall(&service, "sleep").await.unwrap();
     assert_eq!(result_texts(&found), ["kept before the sleep"]);
 }

@@ -67,10 +67,7 @@ pub(super) async fn redact_secrets<O: Operation>(
     if bytes <= AT_ONCE_BYTES {
         return Ok(work());
     }
-    run_blocking(work).await.map_err(|error| {
-        let said = format!("the arguments could not be looked through ({error}); try again");
-        Problem::new(ProblemKind::Internal, said)
-    })
+    Ok(run_blocking(work).await?)
 }
 
 /// Bytes of all strings in a value.

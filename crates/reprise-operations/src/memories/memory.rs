@@ -297,12 +297,7 @@ impl Memory {
         read: impl FnOnce(&Snapshot) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let snapshot = self.snapshot().await?;
-        let done = run_blocking(move || read(&snapshot)).await;
-        done.map_err(|error| {
-            let why =
-                format!("the memories could not be read ({error}); run `reprise doctor check`");
-            Problem::new(ProblemKind::Internal, why)
-        })
+        Ok(run_blocking(move || read(&snapshot)).await?)
     }
 
     /// Works on its engine, between commits.

@@ -55,6 +55,8 @@ pub(super) fn render_reason(
     }
     reasons.extend(facts.nearness.and_then(render_meaning).map(str::to_owned));
     let around = &facts.around;
+    let asked = render_words(&around.prompt_words);
+    reasons.extend(asked.map(|words| format!("its prompt contains: {words}")));
     if counts("context") {
         let near = [
             ("previous", &around.previous_words),

@@ -1,7 +1,8 @@
 //! Leads are records that only ask: a stored prompt, a request that was made before, and a turn
 //! that says nothing beyond the question. They are no answers and lower no answer's probability;
 //! the records that followed them gain. A stored prompt that also tells something is a candidate,
-//! and what came of it is shown with it: above it if it asks, directly below if it only orders.
+//! and what came of it stands above it, unless the prompt itself tells what is asked for. The steps
+//! on the way to an answer stand below it.
 
 use crate::fuse::scored::{Lift, ScoredCandidate, select_best};
 
@@ -18,6 +19,8 @@ const SAID: f32 = 0.9;
 
 /// Number of the best results among which what followed a stored prompt is shown with it.
 const PROMPTS_MAX: usize = 10;
+/// Number of the best results among which steps of turns are looked for.
+const STEPS_MAX: usize = 32;
 /// Distance of what followed a prompt from the prompt, as a logit.
 const STEP: f32 = 0.01;
 
@@ -89,6 +92,49 @@ pub struct PromptAnswers {
     pub followers: Vec<u32>,
     /// Whether the best of them comes before the prompt, which asks for it, and not directly after.
     pub comes_first: bool,
+}
+
+/// A record of a turn that an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepOfTurn {
+    pub answer: u32,
+    /// Whether a question that finds the step asks for the answer: a test that failed says what it
+    /// is about, the name of a file hardly does.
+    pub speaks_for_answer: bool,
+}
+
+/// Puts the steps of a turn below the answer that ended it, unless the question names what they
+/// have: what came of them is what is asked for. `step_at` says which records are steps.
+pub fn put_steps_below(
+    ranked: &mut [ScoredCandidate],
+    step_at: impl Fn(u32) -> Option<StepOfTurn>,
+) {
+    let best = select_best(ranked, STEPS_MAX).iter();
+    let best = best.filter(|one| one.named.is_none());
+    let steps = best.filter_map(|one| Some((one.ordinal, step_at(one.ordinal)?)));
+    let steps: Vec<(u32, StepOfTurn)> = steps.collect();
+    for (
+        ordinal,
+        StepOfTurn {
+            answer,
+            speaks_for_answer,
+        },
+    ) in steps
+    {
+        let place = |wanted: u32| ranked.iter().position(|one| one.ordinal == wanted);
+        let (Some(step), Some(answer)) = (place(ordinal), place(answer)) else {
+            continue;
+        };
+        let above = ranked[step].logit + STEP - ranked[answer].logit;
+        if above <= 0.0 {
+            continue;
+        }
+        if speaks_for_answer {
+            ranked[answer].lift(Lift::StepsOfRun, above);
+        } else {
+            ranked[step].lift(Lift::StepsOfRun, -above);
+        }
+    }
 }
 
 /// Lifts the best of what followed a stored prompt that tells something, too, to the prompt: who

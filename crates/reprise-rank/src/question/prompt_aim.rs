@@ -42,10 +42,15 @@ const FACTS_BYTES_MAX: usize = 320;
 
 /// Returns whether a prompt tells a fact or a few, and asks for nothing.
 pub(crate) fn tells_only(prompt: &str) -> bool {
-    let asks = GERMAN_TASK
-        .as_ref()
-        .is_some_and(|pattern| pattern.is_match(prompt));
-    prompt.len() <= FACTS_BYTES_MAX && !asks && PromptAim::from_prompt(prompt) == PromptAim::Telling
+    prompt.len() <= FACTS_BYTES_MAX
+        && !orders_in_german(prompt)
+        && PromptAim::from_prompt(prompt) == PromptAim::Telling
+}
+
+/// Returns whether a text has an order or a wish in German, or a wish in French or Spanish.
+pub(crate) fn orders_in_german(text: &str) -> bool {
+    let pattern = GERMAN_TASK.as_ref();
+    pattern.is_some_and(|pattern| pattern.is_match(text))
 }
 
 /// Orders in German at the beginning of a clause, and wishes there and in French and Spanish.

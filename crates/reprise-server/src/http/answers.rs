@@ -11,7 +11,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use reprise_agent::spawn_blocking_on;
+use reprise_agent::{WorkPanicked, spawn_blocking_on};
 use reprise_operations::{Problem, ProblemKind};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -36,6 +36,12 @@ pub struct Refusal(Problem, Option<Value>, Option<u64>);
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
         Self(problem, None, None)
+    }
+}
+
+impl From<WorkPanicked> for Refusal {
+    fn from(error: WorkPanicked) -> Self {
+        Self::from(Problem::from(error))
     }
 }
 
@@ -98,16 +104,5 @@ pub(crate) async fn serve_on_worker_thread(request: Request, next: Next) -> Resp
     answered.await.unwrap_or_else(|error| {
         let detail = format!("the request failed ({error}); report this");
         Refusal::from(Problem::new(ProblemKind::Internal, detail)).into_response()
-    })
-}
-
-/// Runs work that waits for the disk on a thread for such work.
-pub(crate) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let done = reprise_agent::run_blocking(work).await;
-    done.map_err(|error| {
-        let detail = format!("work on the disk broke off ({error}); report this");
-        Problem::new(ProblemKind::Internal, detail)
     })
 }

@@ -13,9 +13,10 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use reprise_agent::run_blocking;
 
 use super::App;
-use super::answers::{Refusal, run_blocking};
+use super::answers::Refusal;
 use super::extract::{ClientAddress, Identity};
 use super::oauth;
 use crate::daemon::{CallerId, MODEL_HEADER, PeerAddress};

@@ -16,6 +16,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use reprise_agent::run_blocking;
 use reprise_operations::{Bounds, Problem, ProblemKind};
 use reprise_types::UserId;
 use schemars::JsonSchema;
@@ -23,7 +24,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::App;
-use super::answers::{Refusal, run_blocking};
+use super::answers::Refusal;
 use super::extract::{ClientAddress, Identity, read_json_object};
 use crate::oauth::{
     AuthorizeRequest, CONFIRM_WITHIN, GRANTS, Oauth, OauthError, Registration, SCOPE,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
+use reprise_agent::run_blocking;
 use reprise_files::{ChangeOutcome, FileError, Folder, OpenMode};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_page::{
@@ -21,7 +22,6 @@ use reprise_types::UserId;
 use serde_json::Value;
 
 use crate::daemon::DaemonState;
-use crate::http::run_blocking;
 use crate::place::{DaemonPaths, OWN_FOLDER};
 use crate::program::PrintedReport;
 

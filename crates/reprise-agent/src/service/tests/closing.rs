@@ -26,7 +26,7 @@ async fn one_user_more_than_may_be_open_puts_the_longest_unused_to_sleep() {
                 matches!(outcomes[0], WriteOutcome::Inserted { .. }),
                 "{outcomes:?}"
             );
-            wait_until(async || service.0.directory.count_open() <= 3).await;
+            wait_until(async || service.0.shared.directory.count_open() <= 3).await;
         }
     }
     for user in &users {

@@ -137,7 +137,12 @@ fn a_gate_is_kept_for_as_long_as_a_writer_holds_it() {
 async fn a_request_that_meets_an_agent_that_is_gone_waits_for_its_successor() {
     let bench = TestService::new();
     let service = bench.start().await;
-    let successor = service.provider(&ada()).directory.open_agent(&ada()).await;
+    let successor = service
+        .provider(&ada())
+        .shared
+        .directory
+        .open_agent(&ada())
+        .await;
     let (ended_agent, _jobs) = MemoryHandle::new(ada(), 1);
     ended_agent.mark_open();
     let directory = AgentDirectory::default();

@@ -181,7 +181,7 @@ impl Memories {
             is_it.then(|| read_redacted_lessons(&of.root, &of.project))
         });
         // What leads elsewhere by now, or cannot be read, says nothing.
-        let shared = match read.await.map_err(Problem::invalid)? {
+        let shared = match read.await? {
             Some(Ok(shared)) => shared,
             Some(Err(why)) => SharedLessons {
                 problems: vec![why],

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use reprise_agent::run_blocking;
 use reprise_files::Folder;
 use reprise_operations::{Problem, ProblemKind};
 use reprise_page::{BackupOrigin, BackupSchedule, SCHEDULED_KEPT_MAX};
@@ -12,7 +13,6 @@ use reprise_types::{Clock, UserId, lock};
 
 use super::{backup_folder, file_problem, list_names, own_folder, parse_backup_name};
 use crate::daemon::DaemonState;
-use crate::http::run_blocking;
 use crate::place::DaemonPaths;
 
 /// File with the schedule of each user.
@@ -116,10 +116,13 @@ pub(crate) async fn run_scheduled_backups(daemon: Arc<DaemonState>, clock: Arc<d
     loop {
         let (place, now) = (daemon.place.clone(), clock.now());
         let due = run_blocking(move || list_due_backups(&place, now)).await;
-        let due = due.flatten().unwrap_or_else(|problem| {
-            tracing::warn!(%problem, "no backup is scheduled");
-            Vec::new()
-        });
+        let due = due
+            .map_err(Problem::from)
+            .flatten()
+            .unwrap_or_else(|problem| {
+                tracing::warn!(%problem, "no backup is scheduled");
+                Vec::new()
+            });
         for (user, schedule) in due {
             let saved = daemon.save_scheduled_backup(&user, schedule, clock.now());
             if let Err(problem) = saved.await {
