@@ -17,7 +17,7 @@ use reprise_index::{Doc, IndexSnapshot, IndexView};
 use reprise_learn::{Learner, LearningStatus};
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{
-    Embedding, EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId,
+    ContentHash, Embedding, EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId,
     UnrelatedCosines, VectorStore, lock, show_fields,
 };
 
@@ -27,7 +27,6 @@ use crate::snapshot::other_spaces::OtherSpaces;
 use crate::state::EngineState;
 use crate::write::dedup_keys::DedupKeys;
 use crate::write::lineage::LineageCache;
-use crate::write::prepare::content_hash;
 
 /// Number of tags whose views are cached per snapshot.
 const TAGS_MAX: usize = 16;
@@ -202,7 +201,7 @@ impl Snapshot {
 
     /// Returns when a record with exactly this text was forgotten last.
     pub fn text_forgotten_at(&self, text: &str) -> Option<DateTime<Utc>> {
-        let hash = content_hash(text);
+        let hash = ContentHash::of_text(text);
         self.reader.find_forgotten_text(hash).map(|left| left.at)
     }
 

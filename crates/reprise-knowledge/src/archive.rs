@@ -180,7 +180,7 @@ pub(crate) fn parse_record(line: &Value) -> Result<MemoryRecord, String> {
         .get("text")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    fields["content_hash"] = json!(Engine::content_hash(text));
+    fields["content_hash"] = json!(ContentHash::of_text(text));
     serde_json::from_value(Value::Object(fields)).map_err(|error| error.to_string())
 }
 

@@ -8,8 +8,9 @@
 
 use std::io;
 
-use reprise_types::{ByteReader, append_varint, encode_row, impl_binary_codec};
+use reprise_types::{ByteReader, RowCodec, append_varint, encode_row, impl_row_codec};
 
+use crate::codec::LogEntry;
 use crate::compress::{Compressor, decompress};
 use crate::disk::{DiskFile, read_within};
 
@@ -18,21 +19,10 @@ pub(crate) const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A commit, or a block of one, that claims to unpack to more is damage. A compaction joins small
 /// entries with the largest one that may be written, and adds marks of vectors.
 pub(crate) const UNPACKED_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
-/// Bytes of a block before its content.
-pub(crate) const BLOCK_HEAD: usize = 20;
 /// Most entries of a block, because one random read unpacks them all.
 pub(crate) const BLOCK_ENTRIES_MAX: usize = 32;
 /// Bytes before compression at which a block is complete.
 const BLOCK_RAW_TARGET: usize = 16 * 1024;
-
-/// An entry as a block stores it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RawEntry {
-    pub(crate) kind: u8,
-    pub(crate) body: Vec<u8>,
-    /// What goes to the `VEC_SEG` with an entry to write: rvf's id, and the bytes of the numbers.
-    pub(crate) vector: Option<(u64, Vec<u8>)>,
-}
 
 /// Position and length of a block within a byte string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +43,7 @@ struct BlockHead {
     zero: u8,
 }
 
-impl_binary_codec! {
+impl_row_codec! {
     BlockHead { check, stored_size, raw_size, entry_count, encoding, zero }
 }
 
@@ -64,14 +54,14 @@ impl BlockHead {
 
     /// Returns the size of the packed block, in bytes.
     fn size(&self) -> usize {
-        BLOCK_HEAD + self.stored_size as usize
+        Self::WIDTH + self.stored_size as usize
     }
 }
 
 /// Packs entries into blocks and appends these to `out`.
 pub(crate) fn append_blocks(
     out: &mut Vec<u8>,
-    entries: &[RawEntry],
+    entries: &[LogEntry],
     compressor: &mut Compressor,
 ) -> io::Result<Vec<BlockSpan>> {
     let mut places = Vec::new();
@@ -126,7 +116,7 @@ pub(crate) fn unpacked_size(block: &[u8]) -> Option<usize> {
 
 /// Reads the packed bytes of the block at `at`; returns `None` if it does not end by `end`.
 pub(crate) fn read_block(file: &dyn DiskFile, at: u64, end: u64) -> io::Result<Option<Vec<u8>>> {
-    let head = read_within(file, at, BLOCK_HEAD, end)?;
+    let head = read_within(file, at, BlockHead::WIDTH, end)?;
     match head.and_then(|head| BlockHead::read(&head)) {
         Some(head) => read_within(file, at, head.size(), end),
         None => Ok(None),
@@ -163,38 +153,36 @@ pub(crate) fn unpack_block(block: &[u8], file_id: u128) -> Option<Vec<u8>> {
     if head.check != check || raw_size > UNPACKED_BYTES_MAX || block.len() != head.size() {
         return None;
     }
-    decompress(head.encoding, block.get(BLOCK_HEAD..)?, raw_size, file_id)
+    decompress(
+        head.encoding,
+        block.get(BlockHead::WIDTH..)?,
+        raw_size,
+        file_id,
+    )
 }
 
 /// Decodes the entries of an unpacked block; returns `None` if they are malformed or more than a
 /// block may have.
-pub(crate) fn decode_entries(raw: &[u8]) -> Option<Vec<RawEntry>> {
+pub(crate) fn decode_entries(raw: &[u8]) -> Option<Vec<LogEntry>> {
     let mut reader = ByteReader::new(raw);
     let mut entries = Vec::new();
     while !reader.is_empty() {
         if entries.len() == BLOCK_ENTRIES_MAX {
             return None;
         }
-        let kind = reader.read_u8()?;
-        let body = reader.read_bytes()?.to_vec();
-        entries.push(RawEntry {
-            kind,
-            body,
-            vector: None,
-        });
+        entries.push(LogEntry::decode(reader.read_u8()?, reader.read_bytes()?)?);
     }
     Some(entries)
 }
 
-/// Finds the body of entry `index` of an unpacked block, if it is of this kind.
-pub(crate) fn find_body(raw: &[u8], index: u16, wanted_kind: u8) -> Option<&[u8]> {
+/// Finds entry `index` of an unpacked block.
+pub(crate) fn find_entry(raw: &[u8], index: u16) -> Option<LogEntry> {
     let mut reader = ByteReader::new(raw);
     for _ in 0..index {
         reader.read_u8()?;
         reader.read_bytes()?;
     }
-    let kind = reader.read_u8()?;
-    reader.read_bytes().filter(|_| kind == wanted_kind)
+    LogEntry::decode(reader.read_u8()?, reader.read_bytes()?)
 }
 
 #[cfg(test)]
@@ -203,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_block_with_more_entries_than_one_may_have_is_malformed() {
-        let entry = [7, 0];
+        let entry = [77, 0];
         let full = entry.repeat(BLOCK_ENTRIES_MAX);
         assert_eq!(
             decode_entries(&full).map(|all| all.len()),
@@ -213,14 +201,10 @@ mod tests {
     }
     use crate::compress::LEVEL_PACK;
 
-    fn make_entries(count: u8) -> Vec<RawEntry> {
-        (0..count)
-            .map(|i| RawEntry {
-                kind: 1,
-                body: vec![i; 40 + usize::from(i)],
-                vector: None,
-            })
-            .collect()
+    fn make_entries(count: u8) -> Vec<LogEntry> {
+        let body = |i| vec![i; 40 + usize::from(i)];
+        let entries = (0..count).map(|i| LogEntry::decode(77, &body(i)));
+        entries.map(Option::unwrap).collect()
     }
 
     #[test]
@@ -238,8 +222,9 @@ mod tests {
         for place in &places {
             let block = &out[place.start..place.start + place.size as usize];
             let raw = unpack_block(block, 7).unwrap();
-            assert!(find_body(&raw, 3, 1).is_some());
-            back.extend(decode_entries(&raw).unwrap());
+            let entries = decode_entries(&raw).unwrap();
+            assert_eq!(find_entry(&raw, 3).as_ref(), entries.get(3));
+            back.extend(entries);
         }
         assert_eq!(back, entries_in);
     }

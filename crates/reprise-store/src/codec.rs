@@ -1,28 +1,15 @@
-//! The bytes of an entry: kind numbers, field order, flags. `docs/FORMAT.md` draws them.
+//! Entries of the log between their meaning and their bytes. `docs/FORMAT.md` draws these.
 //!
 //! A number in this file never changes its meaning.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Annotation, BinaryCodec, ByteReader, ByteWriter, ContentHash, EmbeddingSpace, LearningEvent,
-    MemoryRecord, RecordBody, RecordId, encode_all, impl_binary_codec,
+    Annotation, ByteReader, ByteWriter, ContentHash, EmbeddingSpace, LearningEvent, MemoryRecord,
+    RecordBody, RecordId, encode_all, impl_binary_codec, impl_tagged_codec,
 };
 
-use crate::block::{self, RawEntry};
+use crate::directory::slot::Slot;
 use crate::entry::{StoreEntry, Tombstone};
-
-pub(crate) const KIND_RECORD: u8 = 1;
-pub(crate) const KIND_STUB: u8 = 2;
-pub(crate) const KIND_LOST: u8 = 3;
-const KIND_EMBEDDED: u8 = 4;
-const KIND_FORGOTTEN: u8 = 5;
-const KIND_CURSOR: u8 = 6;
-/// A vector of another width than the file's. All vectors of a `VEC_SEG` are as wide as the file,
-/// which is what rvf-runtime reads, so a vector of another width is stored in the body of a
-/// separate entry, after its mark. Builds that know one width only skip such entries and keep them.
-/// Compaction changes the file's width to the one that most records have.
-const KIND_SEPARATE_VECTOR: u8 = 19;
-const KIND_SUPERSEDED: u8 = 22;
 
 /// The space and checksum of an entry's vector. The vectors of a commit are stored in the order of
 /// their entries, so the mark has no position.
@@ -33,18 +20,29 @@ pub(crate) struct VectorMark {
     pub(crate) space: EmbeddingSpace,
 }
 
-/// The parts of an entry that the directory needs.
+/// What a record's entry has of it before its body.
+struct RecordHead {
+    id: RecordId,
+    timestamp: DateTime<Utc>,
+    known_at: DateTime<Utc>,
+    /// `None` if it is the hash of the text.
+    hash: Option<ContentHash>,
+}
+
+impl_binary_codec! {
+    VectorMark { checksum, space }
+    RecordHead { id, timestamp, known_at, hash }
+}
+
+/// What the log itself needs of an entry, which its body begins with. Annotations, what is learned
+/// and kinds of later versions have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outline {
+    /// The record follows, without its vector.
     Record(Option<VectorMark>),
     Stub(Tombstone),
     Lost,
     Embedded {
-        ordinal: u32,
-        mark: VectorMark,
-    },
-    /// A vector of another width than the file's, which is stored in the entry itself.
-    SeparateVector {
         ordinal: u32,
         mark: VectorMark,
     },
@@ -56,72 +54,293 @@ pub(crate) enum Outline {
         stream: String,
         seq: u64,
     },
-    Annotated {
+    /// A vector of another width than the file's, which follows. All vectors of a `VEC_SEG` are as
+    /// wide as the file, which is what rvf-runtime reads. Compaction changes the file's width to
+    /// the one that most records have.
+    SeparateVector {
         ordinal: u32,
-        other: Option<u32>,
+        mark: VectorMark,
     },
-    Superseded(RecordId),
-    Learning,
-    Unknown,
+    Superseded {
+        id: RecordId,
+        at: DateTime<Utc>,
+    },
 }
 
-impl Outline {
-    /// Returns the mark of the entry's vector in the `VEC_SEG`. Kinds of later versions have none.
+impl_tagged_codec! {
+    Outline {
+        1 => Record(mark),
+        2 => Stub(tombstone),
+        3 => Lost,
+        4 => Embedded { ordinal, mark },
+        5 => Forgotten { ordinal, tombstone },
+        6 => Cursor { stream, seq },
+        19 => SeparateVector { ordinal, mark },
+        22 => Superseded { id, at },
+    }
+}
+
+/// A vector's mark and its bytes.
+pub(crate) type MarkedVector = (VectorMark, Vec<u8>);
+
+/// An entry of the log with its bytes, on its way to the file or from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogEntry {
+    pub(crate) kind: u8,
+    pub(crate) body: Vec<u8>,
+    pub(crate) outline: Option<Outline>,
+    /// The first bytes of the body, which are the outline.
+    outline_bytes: usize,
+    /// The bytes of its vector in the `VEC_SEG`.
+    pub(crate) vector: Option<Vec<u8>>,
+    /// Where it is, and its vector in the `VEC_SEG`, as the slot of a record there; set once it has
+    /// a place in a file.
+    pub(crate) slot: Slot,
+}
+
+impl LogEntry {
+    /// Builds an entry from its outline and what follows that.
+    pub(crate) fn new(outline: Outline, rest: &[u8]) -> Self {
+        let mut out = ByteWriter::default();
+        let kind = outline.encode_body(&mut out);
+        let outline_bytes = out.bytes.len();
+        out.write_raw(rest);
+        Self {
+            outline: Some(outline),
+            outline_bytes,
+            ..Self::without_outline(kind, out.bytes)
+        }
+    }
+
+    fn without_outline(kind: u8, body: Vec<u8>) -> Self {
+        Self {
+            kind,
+            body,
+            outline: None,
+            outline_bytes: 0,
+            vector: None,
+            slot: Slot::LOST,
+        }
+    }
+
+    /// Builds the entry of a vector that came after its record.
+    pub(crate) fn from_vector(ordinal: u32, vector: MarkedVector, dimensions: u16) -> Self {
+        let (mark, bytes) = vector;
+        if mark.space.dimensions != dimensions {
+            return Self::new(Outline::SeparateVector { ordinal, mark }, &bytes);
+        }
+        Self {
+            vector: Some(bytes),
+            ..Self::new(Outline::Embedded { ordinal, mark }, &[])
+        }
+    }
+
+    /// Decodes an entry; returns `None` if the bytes of a known kind are malformed.
+    pub(crate) fn decode(kind: u8, body: &[u8]) -> Option<Self> {
+        let body = body.to_vec();
+        if !Outline::is_known_kind(kind) {
+            return Some(Self::without_outline(kind, body));
+        }
+        let r = &mut ByteReader::new(&body);
+        let outline = Outline::decode_body(kind, r)?;
+        let rest = r.read_raw(r.remaining())?;
+        if let Outline::SeparateVector { mark, .. } = &outline
+            && !mark.matches(rest, mark.space.dimensions)
+        {
+            return None;
+        }
+        Some(Self {
+            outline: Some(outline),
+            outline_bytes: body.len() - rest.len(),
+            ..Self::without_outline(kind, body)
+        })
+    }
+
+    /// Returns what follows the outline.
+    pub(crate) fn rest(&self) -> &[u8] {
+        self.body.get(self.outline_bytes..).unwrap_or_default()
+    }
+
+    /// Returns the bytes that it adds to a commit, before compression.
+    pub(crate) fn size(&self) -> usize {
+        self.body.len() + self.vector.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Whether the entry gets an ordinal of its own. Kinds of later versions never do.
+    pub(crate) fn has_ordinal(&self) -> bool {
+        let outline = self.outline.as_ref();
+        outline.is_some_and(|outline| {
+            matches!(
+                outline,
+                Outline::Record(_) | Outline::Stub(_) | Outline::Lost
+            )
+        })
+    }
+
+    /// Returns the mark of its vector in the `VEC_SEG`.
     pub(crate) fn vector_mark(&self) -> Option<&VectorMark> {
-        match self {
-            Self::Record(mark) => mark.as_ref(),
-            Self::Embedded { mark, .. } => Some(mark),
+        match self.outline.as_ref()? {
+            Outline::Record(mark) => mark.as_ref(),
+            Outline::Embedded { mark, .. } => Some(mark),
             _ => None,
         }
     }
 
-    pub(crate) fn has_vector(&self) -> bool {
-        self.vector_mark().is_some()
+    /// Decodes an annotation; returns `None` if it is something else or malformed.
+    pub(crate) fn decode_annotation(&self) -> Option<(u32, DateTime<Utc>, Annotation)> {
+        let r = &mut ByteReader::new(&self.body);
+        let (ordinal, at) = r.read_value()?;
+        Some((ordinal, at, Annotation::decode_body(self.kind, r)?))
+    }
+
+    /// Decodes the entry as `replay` passes it on; returns `None` if this version does not know it,
+    /// or if its vector, without which it is nothing, is damaged. `own` is the ordinal that it has.
+    pub(crate) fn to_store_entry(&self, own: Option<u32>) -> Option<StoreEntry> {
+        let Some(outline) = self.outline.clone() else {
+            if let Some((ordinal, at, annotation)) = self.decode_annotation() {
+                return Some(StoreEntry::from_annotation(ordinal, at, annotation));
+            }
+            let event = LearningEvent::decode_body(self.kind, &mut ByteReader::new(&self.body))?;
+            return Some(StoreEntry::Learning(Box::new(event)));
+        };
+        Some(match outline {
+            Outline::Record(mark) => {
+                let mut record = decode_record(self.rest())?;
+                if let (Some(mark), Some(vector)) = (mark, &self.vector) {
+                    record.embedding_space = Some(mark.space);
+                    record.embedding = decode_vector(vector);
+                }
+                StoreEntry::Record(Box::new(record))
+            }
+            Outline::Stub(tombstone) => StoreEntry::Forgotten {
+                ordinal: own?,
+                tombstone,
+            },
+            Outline::Lost => StoreEntry::Lost { ordinal: own? },
+            Outline::Embedded { ordinal, mark } => StoreEntry::Embedded {
+                ordinal,
+                space: mark.space,
+                vector: decode_vector(self.vector.as_ref()?),
+            },
+            Outline::SeparateVector { ordinal, mark } => StoreEntry::Embedded {
+                ordinal,
+                space: mark.space,
+                vector: decode_vector(self.rest()),
+            },
+            Outline::Forgotten { ordinal, tombstone } => {
+                StoreEntry::Forgotten { ordinal, tombstone }
+            }
+            Outline::Cursor { stream, seq } => StoreEntry::Cursor { stream, seq },
+            Outline::Superseded { id, at } => StoreEntry::Superseded { id, at },
+        })
     }
 }
 
-impl_binary_codec! {
-    VectorMark { checksum, space }
+/// Encodes a checked entry for a file whose `VEC_SEG`s are `dimensions` wide; a record gets the
+/// ordinal `next`. `StoreEntry::Lost`, which no caller may write, adds nothing.
+pub(crate) fn encode_entry(
+    out: &mut Vec<LogEntry>,
+    entry: &StoreEntry,
+    next: u32,
+    dimensions: u16,
+) {
+    let body = &mut ByteWriter::default();
+    out.push(match entry {
+        StoreEntry::Record(record) => {
+            let hash = Some(record.content_hash);
+            let head = RecordHead {
+                id: record.id,
+                timestamp: record.timestamp,
+                known_at: record.known_at,
+                hash: hash.filter(|hash| *hash != ContentHash::of_text(&record.text)),
+            };
+            encode_all!(body, head, record.body);
+            let space = record.embedding_space.as_ref();
+            let vector = space.map(|space| mark_vector(space, &record.embedding));
+            return push_record(out, &body.bytes, next, vector, dimensions);
+        }
+        StoreEntry::Embedded {
+            ordinal,
+            space,
+            vector,
+        } => LogEntry::from_vector(*ordinal, mark_vector(space, vector), dimensions),
+        StoreEntry::Forgotten { ordinal, tombstone } => {
+            let (ordinal, tombstone) = (*ordinal, tombstone.clone());
+            LogEntry::new(Outline::Forgotten { ordinal, tombstone }, &[])
+        }
+        StoreEntry::Cursor { stream, seq } => {
+            let (stream, seq) = (stream.clone(), *seq);
+            LogEntry::new(Outline::Cursor { stream, seq }, &[])
+        }
+        StoreEntry::Superseded { id, at } => {
+            LogEntry::new(Outline::Superseded { id: *id, at: *at }, &[])
+        }
+        StoreEntry::Annotated {
+            ordinal,
+            at,
+            annotation,
+        } => {
+            encode_all!(body, *ordinal, *at);
+            let kind = annotation.encode_body(body);
+            LogEntry::without_outline(kind, std::mem::take(&mut body.bytes))
+        }
+        StoreEntry::Learning(event) => {
+            let kind = event.encode_body(body);
+            LogEntry::without_outline(kind, std::mem::take(&mut body.bytes))
+        }
+        StoreEntry::Lost { .. } => return,
+    });
 }
 
-/// Encodes a record: the mark of its vector, its id and times, its hash unless that is the hash of
-/// the text, and its body.
-fn encode_record(out: &mut ByteWriter, record: &MemoryRecord, mark: Option<&VectorMark>) {
-    let hash = Some(record.content_hash).filter(|hash| *hash != hash_text(&record.text));
-    encode_all!(out, mark.cloned(), record.id, record.timestamp);
-    encode_all!(out, record.known_at, hash, record.body);
+/// Appends the entry of a record, and after it that of its vector if this has another width than
+/// the file. `rest` is what the entry has of the record after the mark.
+pub(crate) fn push_record(
+    out: &mut Vec<LogEntry>,
+    rest: &[u8],
+    ordinal: u32,
+    vector: Option<MarkedVector>,
+    dimensions: u16,
+) {
+    let is_own = |(mark, _): &MarkedVector| mark.space.dimensions == dimensions;
+    let (own, separate) = match vector {
+        Some(vector) if is_own(&vector) => (Some(vector), None),
+        vector => (None, vector),
+    };
+    let (mark, vector) = own.unzip();
+    out.push(LogEntry {
+        vector,
+        ..LogEntry::new(Outline::Record(mark), rest)
+    });
+    out.extend(separate.map(|vector| LogEntry::from_vector(ordinal, vector, dimensions)));
 }
 
-/// Decodes a record without its vector; `embedding` stays empty and `embedding_space` unset.
-pub(crate) fn decode_record(body: &[u8]) -> Option<MemoryRecord> {
-    let r = &mut ByteReader::new(body);
-    let (_, id, timestamp): (Option<VectorMark>, _, _) = r.read_value()?;
-    let (known_at, hash, body): (_, Option<ContentHash>, RecordBody) = r.read_value()?;
+/// Decodes the rest of a record's entry; `embedding` stays empty and `embedding_space` unset.
+pub(crate) fn decode_record(rest: &[u8]) -> Option<MemoryRecord> {
+    let (head, body): (RecordHead, RecordBody) = ByteReader::new(rest).read_value()?;
     Some(MemoryRecord {
-        id,
-        timestamp,
-        known_at,
+        id: head.id,
+        timestamp: head.timestamp,
+        known_at: head.known_at,
         embedding: Vec::new(),
         embedding_space: None,
-        content_hash: hash.unwrap_or_else(|| hash_text(&body.text)),
+        content_hash: head
+            .hash
+            .unwrap_or_else(|| ContentHash::of_text(&body.text)),
         body,
     })
 }
 
-/// Returns the record with another vector mark, as compaction writes a record whose vector came
-/// later.
-pub(crate) fn remark_record(body: &[u8], mark: Option<&VectorMark>) -> Option<RawEntry> {
-    let r = &mut ByteReader::new(body);
-    let _: Option<VectorMark> = r.read_value()?;
-    let rest = r.read_raw(r.remaining())?;
-    Some(RawEntry::new(KIND_RECORD, |out| {
-        mark.cloned().encode(out);
-        out.write_raw(rest);
-    }))
+impl VectorMark {
+    /// Whether these are the bytes of its vector, which has so many dimensions.
+    pub(crate) fn matches(&self, bytes: &[u8], dimensions: u16) -> bool {
+        bytes.len() == 4 * usize::from(dimensions) && vector_checksum(bytes) == self.checksum
+    }
 }
 
-fn hash_text(text: &str) -> ContentHash {
-    ContentHash(xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
+fn mark_vector(space: &EmbeddingSpace, vector: &[f32]) -> MarkedVector {
+    let bytes: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let (checksum, space) = (vector_checksum(&bytes), space.clone());
+    (VectorMark { checksum, space }, bytes)
 }
 
 /// Computes the checksum that every read of a vector compares.
@@ -129,263 +348,10 @@ pub(crate) fn vector_checksum(bytes: &[u8]) -> u32 {
     xxhash_rust::xxh3::xxh3_64(bytes) as u32
 }
 
-/// Encodes a vector as a `VEC_SEG` stores it.
-pub(crate) fn encode_vector(vector: &[f32]) -> Vec<u8> {
-    vector.iter().flat_map(|x| x.to_le_bytes()).collect()
-}
-
-/// Decodes the bytes of [`encode_vector`].
+/// Decodes the bytes of a vector.
 pub(crate) fn decode_vector(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     numbers.iter().map(|n| f32::from_le_bytes(*n)).collect()
-}
-
-/// Encodes a record's vector as the entry after the record; returns `None` if the vector is as wide
-/// as the file and is therefore stored in the `VEC_SEG`. `ordinal` is that of the record.
-pub(crate) fn encode_separate_vector(
-    entry: &StoreEntry,
-    ordinal: u32,
-    dimensions: u16,
-) -> Option<RawEntry> {
-    let StoreEntry::Record(record) = entry else {
-        return None;
-    };
-    let space = record.embedding_space.as_ref();
-    let space = space.filter(|space| space.dimensions != dimensions)?;
-    let (mark, bytes) = mark_vector(space, &record.embedding);
-    Some(separate_vector_entry(ordinal, &mark, &bytes))
-}
-
-fn mark_vector(space: &EmbeddingSpace, vector: &[f32]) -> (VectorMark, Vec<u8>) {
-    let bytes = encode_vector(vector);
-    let (check, space) = (vector_checksum(&bytes), space.clone());
-    (
-        VectorMark {
-            checksum: check,
-            space,
-        },
-        bytes,
-    )
-}
-
-/// Encodes a checked entry for a file whose `VEC_SEG`s are `dimensions` wide; a record gets the
-/// ordinal `next`. Returns `None` for `StoreEntry::Lost`, which no caller may write.
-pub(crate) fn encode_entry(entry: &StoreEntry, next: u32, dimensions: u16) -> Option<RawEntry> {
-    let mut vector = None;
-    let mut out = ByteWriter::default();
-    let kind = match entry {
-        StoreEntry::Record(record) => {
-            let space = record.embedding_space.as_ref();
-            let own = space.filter(|space| space.dimensions == dimensions);
-            let mark = own.map(|space| {
-                let (mark, bytes) = mark_vector(space, &record.embedding);
-                vector = Some((u64::from(next), bytes));
-                mark
-            });
-            encode_record(&mut out, record, mark.as_ref());
-            KIND_RECORD
-        }
-        StoreEntry::Embedded {
-            ordinal,
-            space,
-            vector: numbers,
-        } => {
-            let (mark, bytes) = mark_vector(space, numbers);
-            return Some(if space.dimensions == dimensions {
-                late_vector_entry(*ordinal, &mark, bytes)
-            } else {
-                separate_vector_entry(*ordinal, &mark, &bytes)
-            });
-        }
-        StoreEntry::Forgotten { ordinal, tombstone } => {
-            encode_all!(&mut out, *ordinal, *tombstone);
-            KIND_FORGOTTEN
-        }
-        StoreEntry::Cursor { stream, seq } => {
-            encode_all!(&mut out, *stream, *seq);
-            KIND_CURSOR
-        }
-        StoreEntry::Superseded { id, at } => return Some(RawEntry::from_supersession(*id, *at)),
-        StoreEntry::Annotated {
-            ordinal,
-            at,
-            annotation,
-        } => {
-            encode_all!(&mut out, *ordinal, *at);
-            annotation.encode_body(&mut out)
-        }
-        StoreEntry::Learning(event) => event.encode_body(&mut out),
-        StoreEntry::Lost { .. } => return None,
-    };
-    let body = out.bytes;
-    Some(RawEntry { kind, body, vector })
-}
-
-impl RawEntry {
-    pub(crate) fn new(kind: u8, put: impl FnOnce(&mut ByteWriter)) -> Self {
-        let mut out = ByteWriter::default();
-        put(&mut out);
-        Self {
-            kind,
-            body: out.bytes,
-            vector: None,
-        }
-    }
-
-    /// Returns the bytes that it adds to a commit, before compression.
-    pub(crate) fn size(&self) -> usize {
-        self.body.len() + self.vector.as_ref().map_or(0, |vector| vector.1.len())
-    }
-
-    /// Whether the entry gets an ordinal of its own. Kinds of later versions never do.
-    pub(crate) fn has_ordinal(&self) -> bool {
-        matches!(self.kind, KIND_RECORD | KIND_STUB | KIND_LOST)
-    }
-
-    pub(crate) fn from_cursor(stream: &String, seq: u64) -> Self {
-        Self::new(KIND_CURSOR, |out| encode_all!(out, *stream, seq))
-    }
-
-    /// Builds what remains of a forgotten record that had replaced another one.
-    pub(crate) fn from_supersession(replaced: RecordId, at: DateTime<Utc>) -> Self {
-        Self::new(KIND_SUPERSEDED, |out| encode_all!(out, replaced, at))
-    }
-
-    pub(crate) fn from_tombstone(tombstone: &Tombstone) -> Self {
-        Self::new(KIND_STUB, |out| tombstone.encode(out))
-    }
-}
-
-/// Builds the entry of a vector that was computed after its record, for the `VEC_SEG`.
-pub(crate) fn late_vector_entry(ordinal: u32, mark: &VectorMark, vector: Vec<u8>) -> RawEntry {
-    RawEntry {
-        vector: Some((u64::from(ordinal), vector)),
-        ..RawEntry::new(KIND_EMBEDDED, |out| encode_all!(out, ordinal, *mark))
-    }
-}
-
-/// Builds the entry of a vector that is as wide as the mark's space but not as the file.
-pub(crate) fn separate_vector_entry(ordinal: u32, mark: &VectorMark, vector: &[u8]) -> RawEntry {
-    RawEntry::new(KIND_SEPARATE_VECTOR, |out| {
-        encode_all!(out, ordinal, *mark);
-        out.write_raw(vector);
-    })
-}
-
-/// Decodes an entry of [`separate_vector_entry`] to the record's ordinal, the mark and the vector's
-/// bytes; returns `None` if the bytes do not match the mark.
-pub(crate) fn decode_separate_vector(body: &[u8]) -> Option<(u32, VectorMark, &[u8])> {
-    let mut reader = ByteReader::new(body);
-    let (ordinal, mark): (_, VectorMark) = (reader.read_value()?, reader.read_value()?);
-    let size = 4 * usize::from(mark.space.dimensions);
-    let vector = reader.read_raw(size).filter(|_| reader.is_empty())?;
-    (vector_checksum(vector) == mark.checksum).then_some((ordinal, mark, vector))
-}
-
-/// Finds a record's vector in an unpacked block by its checksum.
-pub(crate) fn find_separate_vector(block: &[u8], ordinal: u32, check: u32) -> Option<Vec<u8>> {
-    let entries = block::decode_entries(block)?;
-    let apart = entries
-        .iter()
-        .filter(|entry| entry.kind == KIND_SEPARATE_VECTOR);
-    apart
-        .filter_map(|entry| decode_separate_vector(&entry.body))
-        .find(|(whose, mark, _)| (*whose, mark.checksum) == (ordinal, check))
-        .map(|(_, _, vector)| vector.to_vec())
-}
-
-/// Decodes the outline of an entry; returns `None` if the bytes of a known kind are malformed.
-pub(crate) fn decode_outline(raw: &RawEntry) -> Option<Outline> {
-    let r = &mut ByteReader::new(&raw.body);
-    Some(match raw.kind {
-        KIND_RECORD => Outline::Record(r.read_value()?),
-        KIND_STUB => Outline::Stub(r.read_value()?),
-        KIND_LOST => Outline::Lost,
-        KIND_EMBEDDED => Outline::Embedded {
-            ordinal: r.read_value()?,
-            mark: r.read_value()?,
-        },
-        KIND_FORGOTTEN => Outline::Forgotten {
-            ordinal: r.read_value()?,
-            tombstone: r.read_value()?,
-        },
-        KIND_CURSOR => Outline::Cursor {
-            stream: r.read_value()?,
-            seq: r.read_value()?,
-        },
-        KIND_SEPARATE_VECTOR => {
-            let (ordinal, mark, _) = decode_separate_vector(&raw.body)?;
-            Outline::SeparateVector { ordinal, mark }
-        }
-        KIND_SUPERSEDED => Outline::Superseded(r.read_value()?),
-        kind if LearningEvent::is_known_kind(kind) => Outline::Learning,
-        kind if Annotation::is_known_kind(kind) => {
-            let (ordinal, _, annotation) = decode_annotated(raw)?;
-            let other = annotation.linked_ordinal();
-            Outline::Annotated { ordinal, other }
-        }
-        _ => Outline::Unknown,
-    })
-}
-
-fn decode_annotated(raw: &RawEntry) -> Option<(u32, DateTime<Utc>, Annotation)> {
-    let r = &mut ByteReader::new(&raw.body);
-    Some((
-        r.read_value()?,
-        r.read_value()?,
-        Annotation::decode_body(raw.kind, r)?,
-    ))
-}
-
-/// Decodes an entry as `replay` passes it on. `ordinal` is the ordinal of the entry itself,
-/// `vector` its verified vector.
-pub(crate) fn decode_entry(
-    raw: &RawEntry,
-    outline: Outline,
-    ordinal: Option<u32>,
-    vector: Option<Vec<f32>>,
-) -> Option<StoreEntry> {
-    Some(match outline {
-        Outline::Record(mark) => {
-            let mut record = decode_record(&raw.body)?;
-            if let (Some(mark), Some(vector)) = (mark, vector) {
-                record.embedding_space = Some(mark.space);
-                record.embedding = vector;
-            }
-            StoreEntry::Record(Box::new(record))
-        }
-        Outline::Stub(tombstone) => StoreEntry::Forgotten {
-            ordinal: ordinal?,
-            tombstone,
-        },
-        Outline::Lost => StoreEntry::Lost { ordinal: ordinal? },
-        Outline::Embedded { ordinal, mark } => StoreEntry::Embedded {
-            ordinal,
-            space: mark.space,
-            vector: vector?,
-        },
-        Outline::SeparateVector { ordinal, mark } => StoreEntry::Embedded {
-            ordinal,
-            space: mark.space,
-            vector: decode_vector(decode_separate_vector(&raw.body)?.2),
-        },
-        Outline::Forgotten { ordinal, tombstone } => StoreEntry::Forgotten { ordinal, tombstone },
-        Outline::Cursor { stream, seq } => StoreEntry::Cursor { stream, seq },
-        Outline::Superseded(_) => {
-            let r = &mut ByteReader::new(&raw.body);
-            let (id, at) = (r.read_value()?, r.read_value()?);
-            StoreEntry::Superseded { id, at }
-        }
-        Outline::Annotated { .. } => {
-            let (ordinal, at, annotation) = decode_annotated(raw)?;
-            StoreEntry::from_annotation(ordinal, at, annotation)
-        }
-        Outline::Learning => {
-            let r = &mut ByteReader::new(&raw.body);
-            StoreEntry::Learning(Box::new(LearningEvent::decode_body(raw.kind, r)?))
-        }
-        Outline::Unknown => return None,
-    })
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@
 use std::io;
 
 use reprise_types::limits::RECORDS_MAX;
-use reprise_types::{ByteReader, encode_row};
+use reprise_types::{ByteReader, RowCodec, encode_row, impl_row_codec};
 
-use crate::block::{self, BlockSpan, RawEntry, UNPACKED_BYTES_MAX, append_blocks};
-use crate::codec::{Outline, decode_outline};
+use crate::block::{self, BlockSpan, UNPACKED_BYTES_MAX, append_blocks};
+use crate::codec::{LogEntry, Outline};
 use crate::compress::Compressor;
 use crate::directory::slot::Slot;
+use crate::disk::DiskFile;
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_COMMIT, TYPE_VECTORS, append_segment,
-    segment_size,
+    HEADER_SIZE, SegmentPreamble, TYPE_COMMIT, TYPE_VECTORS, append_segment, segment_size,
 };
 
 /// Flag of the commits that compaction writes; all of them have the sequence number of the last
@@ -20,8 +20,6 @@ use crate::frame::{
 pub(crate) const FLAG_PACKED: u32 = 1;
 /// Most commits of a file; a larger number in a file is damage, and one more never overflows.
 pub(crate) const SEQ_MAX: u64 = 1 << 56;
-/// Bytes of a commit payload before the first block.
-pub(crate) const FIXED_SIZE: usize = PREAMBLE_SIZE + 48;
 /// Bytes before the first vector of a `VEC_SEG` payload: dimensions u16, count u32.
 const VECTORS_HEAD: u64 = 6;
 
@@ -35,50 +33,88 @@ pub(crate) struct FileFacts {
 }
 
 impl FileFacts {
+    /// Takes them from a segment that repeats them.
+    pub(crate) fn new(preamble: &SegmentPreamble, created_ms: i64) -> Self {
+        Self {
+            file_id: preamble.file_id,
+            dimensions: preamble.dimensions,
+            created_ms,
+        }
+    }
+
     pub(crate) fn preamble(&self, kind: u8, flags: u32, seq: u64) -> SegmentPreamble {
         SegmentPreamble::new(kind, self.dimensions, flags, seq, self.file_id)
     }
 
-    /// Returns the bytes from one vector of a `VEC_SEG` to the next: id u64, then the numbers.
-    pub(crate) fn vector_stride(&self) -> u64 {
-        8 + 4 * u64::from(self.dimensions)
+    /// Returns the bytes of the numbers of one vector in a `VEC_SEG`.
+    fn vector_bytes(&self) -> u64 {
+        4 * u64::from(self.dimensions)
     }
 
-    /// Returns the offset of the numbers of vector `index` in a `VEC_SEG` that begins at `segment`.
-    pub(crate) fn vector_offset(&self, segment: u64, index: u64) -> u64 {
-        segment + HEADER_SIZE + VECTORS_HEAD + index * self.vector_stride() + 8
+    /// Returns the offset of the numbers of vector `index` in a `VEC_SEG` that begins at `segment`;
+    /// its id is before them.
+    fn vector_offset(&self, segment: u64, index: u64) -> u64 {
+        segment + HEADER_SIZE + VECTORS_HEAD + index * (8 + self.vector_bytes()) + 8
+    }
+
+    /// Returns the size of the payload of a `VEC_SEG` of `count` vectors.
+    pub(crate) fn vectors_payload(&self, count: u64) -> u64 {
+        VECTORS_HEAD + count * (8 + self.vector_bytes())
     }
 }
 
-/// The fixed part of a commit segment.
-///
-/// ```text
-/// preamble | previous commit u64 | manifest u64 | vectors u64 | created i64 |
-/// first ordinal u32 | ordinals u32 | entries u32 | blocks u32 | blocks...
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The fixed part of a commit segment, before its blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CommitHead {
-    pub(crate) seq: u64,
-    pub(crate) packed: bool,
+    pub(crate) preamble: SegmentPreamble,
     /// Offset of the commit segment before this one; 0 for the first.
     pub(crate) previous: u64,
     /// Offset of the newest manifest; 0 without a checkpoint.
     pub(crate) manifest: u64,
     /// Size of the `VEC_SEG` that ends where this segment begins; 0 without vectors.
     pub(crate) vectors_size: u64,
+    pub(crate) created_ms: i64,
     pub(crate) first_ordinal: u32,
     pub(crate) ordinals: u32,
     pub(crate) entries: u32,
     pub(crate) blocks: u32,
 }
 
+impl_row_codec! {
+    CommitHead {
+        preamble, previous, manifest, vectors_size, created_ms, first_ordinal, ordinals, entries,
+        blocks
+    }
+}
+
 impl CommitHead {
-    pub(crate) fn encode(&self, out: &mut Vec<u8>, facts: &FileFacts) {
-        let flags = if self.packed { FLAG_PACKED } else { 0 };
-        facts.preamble(TYPE_COMMIT, flags, self.seq).append_to(out);
-        let counts = [self.first_ordinal, self.ordinals, self.entries, self.blocks];
-        encode_row(&(self.previous, self.manifest, self.vectors_size), out);
-        encode_row(&(facts.created_ms, counts), out);
+    /// Builds the head of a commit that follows those of a directory, without what
+    /// [`build_commit`] fills in.
+    pub(crate) fn new(facts: &FileFacts, seq: u64, packed: bool, first_ordinal: u32) -> Self {
+        let flags = if packed { FLAG_PACKED } else { 0 };
+        Self {
+            preamble: facts.preamble(TYPE_COMMIT, flags, seq),
+            previous: 0,
+            manifest: 0,
+            vectors_size: 0,
+            created_ms: facts.created_ms,
+            first_ordinal,
+            ordinals: 0,
+            entries: 0,
+            blocks: 0,
+        }
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.preamble.seq
+    }
+
+    pub(crate) fn is_packed(&self) -> bool {
+        self.preamble.flags & FLAG_PACKED != 0
+    }
+
+    pub(crate) fn facts(&self) -> FileFacts {
+        FileFacts::new(&self.preamble, self.created_ms)
     }
 
     /// Returns the ordinal after its last one.
@@ -86,40 +122,23 @@ impl CommitHead {
         self.first_ordinal.saturating_add(self.ordinals)
     }
 
-    /// Decodes the head and the file facts of a commit payload whose hash was verified; returns
-    /// `None` if its numbers are ones that no log has.
-    pub(crate) fn decode(payload: &[u8]) -> Option<(Self, FileFacts)> {
-        let preamble = SegmentPreamble::read(payload)?;
-        if preamble.kind != TYPE_COMMIT {
-            return None;
-        }
-        let r = &mut ByteReader::with_fixed_layout(payload.get(PREAMBLE_SIZE..)?);
-        let (previous, manifest, vectors_size) = r.read_value()?;
-        let (created_ms, counts): (i64, [u32; 4]) = r.read_value()?;
-        let [first_ordinal, ordinals, entries, blocks] = counts;
-        let facts = FileFacts {
-            file_id: preamble.file_id,
-            dimensions: preamble.dimensions,
-            created_ms,
-        };
-        let head = Self {
-            seq: preamble.seq,
-            packed: preamble.flags & FLAG_PACKED != 0,
-            previous,
-            manifest,
-            vectors_size,
-            first_ordinal,
-            ordinals,
-            entries,
-            blocks,
-        };
+    /// Whether it continues a log that has this last commit and so many records; some may be
+    /// missing between them.
+    pub(crate) fn follows(&self, (seq, records): (u64, u32)) -> bool {
+        let is_later = self.seq() > seq || (self.is_packed() && self.seq() == seq);
+        is_later && self.first_ordinal >= records
+    }
+
+    /// Decodes the head of a commit payload whose hash was verified; returns `None` if its numbers
+    /// are ones that no log has.
+    pub(crate) fn decode(payload: &[u8]) -> Option<Self> {
+        let head: Self = ByteReader::with_fixed_layout(payload).read_value()?;
         let records = head.first_ordinal.checked_add(head.ordinals)?;
-        (head.seq <= SEQ_MAX && records <= RECORDS_MAX).then_some((head, facts))
+        let is_possible =
+            head.preamble.is_of(TYPE_COMMIT) && head.seq() <= SEQ_MAX && records <= RECORDS_MAX;
+        is_possible.then_some(head)
     }
 }
-
-/// An entry's outline, and the slot that a record of that place has.
-pub(crate) type LocatedEntry = (Outline, Slot);
 
 /// A commit that is ready to be written at the offset for which it was built.
 #[derive(Debug)]
@@ -128,67 +147,80 @@ pub(crate) struct BuiltCommit {
     pub(crate) head: CommitHead,
     /// Where the commit segment begins.
     pub(crate) offset: u64,
-    pub(crate) locations: Vec<LocatedEntry>,
+    /// Its entries, which have their places.
+    pub(crate) entries: Vec<LogEntry>,
 }
 
 /// Builds a commit for file offset `base`; fills in the counts and sizes of `head`.
 pub(crate) fn build_commit(
     mut head: CommitHead,
-    facts: &FileFacts,
     base: u64,
-    entries: &[RawEntry],
+    mut entries: Vec<LogEntry>,
     compressor: &mut Compressor,
 ) -> io::Result<BuiltCommit> {
+    let facts = head.facts();
     let mut bytes = Vec::new();
-    let vectors = encode_vectors(facts, entries);
-    if let Some(payload) = &vectors {
-        append_segment(&mut bytes, base, TYPE_VECTORS, payload);
+    if let Some(payload) = encode_vectors(&facts, head.first_ordinal, &entries) {
+        append_segment(&mut bytes, base, TYPE_VECTORS, &payload);
     }
     head.vectors_size = bytes.len() as u64;
     let mut blocks = Vec::new();
-    let places = append_blocks(&mut blocks, entries, compressor)?;
+    let places = append_blocks(&mut blocks, &entries, compressor)?;
+    head.ordinals = entries.iter().filter(|entry| entry.has_ordinal()).count() as u32;
     head.entries = entries.len() as u32;
     head.blocks = places.len() as u32;
-    let mut payload = Vec::with_capacity(FIXED_SIZE + blocks.len());
-    head.encode(&mut payload, facts);
+    let mut payload = Vec::with_capacity(CommitHead::WIDTH + blocks.len());
+    encode_row(&head, &mut payload);
     payload.extend_from_slice(&blocks);
     let offset = append_segment(&mut bytes, base, TYPE_COMMIT, &payload);
-    // An entry that was encoded just now can be decoded.
-    let outlines = entries
-        .iter()
-        .map(|raw| decode_outline(raw).unwrap_or(Outline::Unknown));
-    let placed = locate_entries(offset, &places, outlines);
+    place_entries(&head, offset, &places, &mut entries);
     Ok(BuiltCommit {
         bytes,
         head,
         offset,
-        locations: placed,
+        entries,
     })
 }
 
-fn locate_entries(
+/// Sets the places of the entries of a commit, whose segment begins at `commit`, and returns how
+/// many vectors are in its `VEC_SEG`.
+fn place_entries(
+    head: &CommitHead,
     commit: u64,
-    places: &[BlockSpan],
-    outlines: impl IntoIterator<Item = Outline>,
-) -> Vec<LocatedEntry> {
-    let slots = places.iter().flat_map(|place| {
-        let block = commit + HEADER_SIZE + (FIXED_SIZE + place.start) as u64;
-        (0..place.entry_count).map(move |index| (block, place.size, index))
+    blocks: &[BlockSpan],
+    entries: &mut [LogEntry],
+) -> u64 {
+    let (facts, vectors) = (head.facts(), commit.saturating_sub(head.vectors_size));
+    let places = blocks.iter().flat_map(|block| {
+        let at = commit + HEADER_SIZE + (CommitHead::WIDTH + block.start) as u64;
+        (0..block.entry_count).map(move |index| Slot::new_live(at, block.size, index))
     });
-    slots
-        .zip(outlines)
-        .map(|((block, size, index), outline)| (outline, Slot::new_live(block, size, index)))
-        .collect()
+    let mut vector_count = 0;
+    for (entry, place) in entries.iter_mut().zip(places) {
+        entry.slot = place;
+        if entry.vector_mark().is_some() {
+            entry.slot.vector_offset = facts.vector_offset(vectors, vector_count);
+            vector_count += 1;
+        }
+    }
+    vector_count
 }
 
-fn encode_vectors(facts: &FileFacts, entries: &[RawEntry]) -> Option<Vec<u8>> {
-    let vectors = || entries.iter().filter_map(|entry| entry.vector.as_ref());
-    let count = vectors().count();
+fn encode_vectors(facts: &FileFacts, first: u32, entries: &[LogEntry]) -> Option<Vec<u8>> {
+    let count = entries.iter().filter(|one| one.vector.is_some()).count();
     let mut payload = facts.dimensions.to_le_bytes().to_vec();
     payload.extend_from_slice(&(count as u32).to_le_bytes());
-    for (id, vector) in vectors() {
-        payload.extend_from_slice(&id.to_le_bytes());
-        payload.extend_from_slice(vector);
+    let mut next = first;
+    for entry in entries {
+        if let Some(vector) = &entry.vector {
+            let id = match entry.outline {
+                Some(Outline::Embedded { ordinal, .. }) => ordinal,
+                _ => next,
+            };
+            payload.extend_from_slice(&u64::from(id).to_le_bytes());
+            payload.extend_from_slice(vector);
+        }
+        next += u32::from(entry.has_ordinal());
     }
     (count > 0).then_some(payload)
 }
@@ -213,10 +245,10 @@ impl ReadCommit {
         self.offset.saturating_sub(self.head.vectors_size)
     }
 
-    /// Decodes every entry; returns `None` if a block cannot be decoded, or the commit would unpack
-    /// to more than one may hold.
-    pub(crate) fn decode_raw_entries(&self, file_id: u128) -> Option<Vec<RawEntry>> {
-        let body = self.payload.get(FIXED_SIZE..)?;
+    /// Decodes every entry, with its place; returns `None` if one of them is malformed, if the
+    /// commit would unpack to more than one may hold, or if the head tells of other entries.
+    pub(crate) fn decode_entries(&self, file_id: u128) -> Option<Vec<LogEntry>> {
+        let body = self.payload.get(CommitHead::WIDTH..)?;
         let (mut all, mut unpacked) = (Vec::new(), 0);
         let places = block::locate_blocks(body)?;
         for place in &places {
@@ -231,29 +263,52 @@ impl ReadCommit {
             }
             all.extend(entries);
         }
-        let is_complete =
-            places.len() == self.head.blocks as usize && all.len() == self.head.entries as usize;
+        let vectors = place_entries(&self.head, self.offset, &places, &mut all);
+        let ordinals = all.iter().filter(|entry| entry.has_ordinal()).count();
+        let is_complete = places.len() == self.head.blocks as usize
+            && all.len() == self.head.entries as usize
+            && ordinals == self.head.ordinals as usize
+            && vector_segment_size(&self.head.facts(), vectors) == self.head.vectors_size;
         is_complete.then_some(all)
     }
 
-    /// Locates the commit's entries for the directory; returns `None` if one of them is malformed.
-    pub(crate) fn entry_locations(&self, file_id: u128) -> Option<Vec<LocatedEntry>> {
-        let entries = self.decode_raw_entries(file_id)?;
-        let outlines: Vec<Outline> = entries.iter().map(decode_outline).collect::<Option<_>>()?;
-        let ordinals = entries.iter().filter(|raw| raw.has_ordinal()).count();
-        let places = block::locate_blocks(self.payload.get(FIXED_SIZE..)?)?;
-        let placed = locate_entries(self.offset, &places, outlines);
-        (ordinals == self.head.ordinals as usize && placed.len() == entries.len()).then_some(placed)
+    /// Reads the vectors of its entries. Returns how many are damaged; their entries have none, and
+    /// no place of one.
+    pub(crate) fn read_vectors(
+        &self,
+        file: &dyn DiskFile,
+        entries: &mut [LogEntry],
+    ) -> io::Result<u64> {
+        let (facts, start) = (self.head.facts(), self.vectors_offset());
+        if self.head.vectors_size == 0 {
+            return Ok(0);
+        }
+        let mut bytes = vec![0; self.head.vectors_size as usize];
+        file.read_exact_at(start, &mut bytes)?;
+        let mut damaged = 0;
+        for entry in entries {
+            let Some(mark) = entry.vector_mark() else {
+                continue;
+            };
+            let from = (entry.slot.vector_offset - start) as usize;
+            let numbers = bytes.get(from..from + facts.vector_bytes() as usize);
+            let whole = numbers.filter(|numbers| mark.matches(numbers, facts.dimensions));
+            entry.vector = whole.map(<[u8]>::to_vec);
+            if entry.vector.is_none() {
+                entry.slot.vector_offset = 0;
+                damaged += 1;
+            }
+        }
+        Ok(damaged)
     }
 }
 
 /// Returns the size of a `VEC_SEG` of `count` vectors, in bytes.
-pub(crate) fn vector_segment_size(facts: &FileFacts, count: u64) -> u64 {
+fn vector_segment_size(facts: &FileFacts, count: u64) -> u64 {
     if count == 0 {
-        0
-    } else {
-        segment_size(VECTORS_HEAD + facts.vector_stride() * count)
+        return 0;
     }
+    segment_size(facts.vectors_payload(count))
 }
 
 #[cfg(test)]
@@ -264,40 +319,42 @@ mod tests {
     /// Returns a commit of so many blocks, each of which unpacks to 4 MiB.
     fn commit_of_blocks(count: usize) -> ReadCommit {
         let mut compressor = Compressor::new(LEVEL_APPEND, 7).unwrap();
-        let entry = RawEntry {
-            kind: 77,
-            body: vec![0; 4 << 20],
-            vector: None,
-        };
+        let entry = LogEntry::decode(77, &vec![0; 4 << 20]).unwrap();
         let mut block = Vec::new();
         append_blocks(&mut block, &[entry], &mut compressor).unwrap();
+        let facts = FileFacts {
+            file_id: 7,
+            dimensions: 4,
+            created_ms: 0,
+        };
         let head = CommitHead {
             entries: count as u32,
             blocks: count as u32,
-            ..CommitHead::default()
+            ..CommitHead::new(&facts, 1, false, 0)
         };
         ReadCommit {
             offset: 0,
             head,
-            payload: [vec![0; FIXED_SIZE], block.repeat(count)].concat(),
+            payload: [vec![0; CommitHead::WIDTH], block.repeat(count)].concat(),
         }
     }
 
     #[test]
     fn a_commit_that_unpacks_to_more_than_one_may_hold_is_malformed() {
-        let whole = commit_of_blocks(15).decode_raw_entries(7);
+        let whole = commit_of_blocks(15).decode_entries(7);
         assert_eq!(whole.map(|entries| entries.len()), Some(15));
-        assert_eq!(commit_of_blocks(60).decode_raw_entries(7), None);
+        assert_eq!(commit_of_blocks(60).decode_entries(7), None);
     }
 
     #[test]
     fn a_block_that_states_another_count_of_entries_is_malformed() {
         let mut commit = commit_of_blocks(2);
-        let at = FIXED_SIZE + 16;
+        let at = CommitHead::WIDTH + 16;
         commit.payload[at] += 1;
-        let end = FIXED_SIZE + (commit.payload.len() - FIXED_SIZE) / 2;
-        let check = xxhash_rust::xxh3::xxh3_64(&commit.payload[FIXED_SIZE + 8..end]);
-        commit.payload[FIXED_SIZE..FIXED_SIZE + 8].copy_from_slice(&check.to_le_bytes());
-        assert_eq!(commit.decode_raw_entries(7), None);
+        let end = CommitHead::WIDTH + (commit.payload.len() - CommitHead::WIDTH) / 2;
+        let check = xxhash_rust::xxh3::xxh3_64(&commit.payload[CommitHead::WIDTH + 8..end]);
+        commit.payload[CommitHead::WIDTH..CommitHead::WIDTH + 8]
+            .copy_from_slice(&check.to_le_bytes());
+        assert_eq!(commit.decode_entries(7), None);
     }
 }

@@ -9,12 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::block::RawEntry;
-use crate::codec::{
-    Outline, decode_outline, decode_separate_vector, late_vector_entry, remark_record,
-    separate_vector_entry,
-};
-use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
+use crate::codec::{LogEntry, Outline, push_record};
+use crate::commit::{self, BuiltCommit, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, LockAttempt, sibling_path};
@@ -212,6 +208,14 @@ impl CompactedLog {
         Ok(new)
     }
 
+    /// Writes a commit that was built for the end of the new file.
+    fn append(&mut self, built: BuiltCommit) -> io::Result<()> {
+        self.file.write_all_at(self.end, &built.bytes)?;
+        self.end += built.bytes.len() as u64;
+        self.directory.apply_written_commit(built);
+        Ok(())
+    }
+
     /// Copies the caller's sections, if the log was read as a whole, and writes the manifest.
     fn write_checkpoint(&mut self, is_whole: bool) -> io::Result<()> {
         let (from, start) = (&*self.source.snapshot.file, self.end);
@@ -285,60 +289,47 @@ fn damaged_error(path: &Path, offset: u64) -> StoreError {
 /// Copies a commit; moves vectors between `VEC_SEG` and separate entries if the new file has
 /// another width.
 fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
-    let (source, facts) = (&*done.source.snapshot, done.facts);
-    let nonsense = || io::Error::other("a commit cannot be read back");
-    let mut vectors = vec![0; commit.head.vectors_size as usize];
-    source
-        .file
-        .read_exact_at(commit.vectors_offset(), &mut vectors)?;
-    let first = facts.vector_offset(0, 0) as usize - 8;
-    let vectors = vectors.get(first..).unwrap_or_default();
-    let mut vectors = vectors.chunks_exact(source.facts.vector_stride() as usize);
-    let mut encoded = Vec::new();
-    let mut next = commit.head.first_ordinal;
-    let same_width = source.facts.dimensions == facts.dimensions;
-    for raw in commit
-        .decode_raw_entries(facts.file_id)
-        .ok_or_else(nonsense)?
-    {
-        let takes = raw.has_ordinal();
-        let outline = decode_outline(&raw).ok_or_else(nonsense)?;
-        let vector = match outline.vector_mark() {
-            Some(_) => vectors.next().and_then(<[u8]>::split_first_chunk),
-            None => None,
-        };
-        match (outline, vector) {
-            (Outline::Record(Some(mark)), Some((_, vector))) if !same_width => {
-                let raw = remark_record(&raw.body, None).ok_or_else(nonsense)?;
-                encoded.push(raw);
-                encoded.push(separate_vector_entry(next, &mark, vector));
+    let facts = done.facts;
+    let unreadable = || io::Error::other("a commit cannot be read back");
+    let entries = commit.decode_entries(facts.file_id);
+    let mut entries = entries.ok_or_else(unreadable)?;
+    if commit.read_vectors(&*done.source.snapshot.file, &mut entries)? > 0 {
+        return Err(unreadable());
+    }
+    let (mut copied, mut next) = (Vec::new(), commit.head.first_ordinal);
+    for mut entry in entries {
+        let own = next;
+        next += u32::from(entry.has_ordinal());
+        match (entry.outline.take(), entry.vector.take()) {
+            (Some(Outline::Record(mark)), vector) => {
+                let vector = mark.zip(vector);
+                push_record(&mut copied, entry.rest(), own, vector, facts.dimensions);
             }
-            (Outline::Embedded { ordinal, mark }, Some((_, vector))) if !same_width => {
-                encoded.push(separate_vector_entry(ordinal, &mark, vector));
+            (Some(Outline::Embedded { ordinal, mark }), Some(vector)) => {
+                let vector = (mark, vector);
+                copied.push(LogEntry::from_vector(ordinal, vector, facts.dimensions));
             }
-            (Outline::SeparateVector { ordinal, mark }, _)
-                if mark.space.dimensions == facts.dimensions =>
-            {
-                let (_, _, vector) = decode_separate_vector(&raw.body).ok_or_else(nonsense)?;
-                encoded.push(late_vector_entry(ordinal, &mark, vector.to_vec()));
+            (Some(Outline::SeparateVector { ordinal, mark }), _) => {
+                let vector = (mark, entry.rest().to_vec());
+                copied.push(LogEntry::from_vector(ordinal, vector, facts.dimensions));
             }
-            (_, vector) => {
-                let vector = vector.map(|(id, vector)| (u64::from_le_bytes(*id), vector.to_vec()));
-                encoded.push(RawEntry { vector, ..raw });
+            (outline, vector) => {
+                (entry.outline, entry.vector) = (outline, vector);
+                copied.push(entry);
             }
         }
-        next += u32::from(takes);
     }
     let head = CommitHead {
         previous: done.directory.last_commit,
         manifest: done.directory.manifest,
-        vectors_size: 0,
-        ..commit.head
+        ..CommitHead::new(
+            &facts,
+            commit.head.seq(),
+            commit.head.is_packed(),
+            commit.head.first_ordinal,
+        )
     };
     let mut compressor = Compressor::new(LEVEL_APPEND, facts.file_id)?;
-    let built = commit::build_commit(head, &facts, done.end, &encoded, &mut compressor)?;
-    done.file.write_all_at(done.end, &built.bytes)?;
-    done.end += built.bytes.len() as u64;
-    done.directory.apply_written_commit(&facts, built);
-    Ok(())
+    let built = commit::build_commit(head, done.end, copied, &mut compressor)?;
+    done.append(built)
 }

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reprise_types::limits::RECORDS_MAX;
-use reprise_types::{EmbeddingSpace, SmallChunkVec};
+use reprise_types::{EmbeddingSpace, SmallChunkVec, impl_binary_codec, impl_row_codec};
 
 use crate::block::BLOCK_ENTRIES_MAX;
-use crate::codec::{Outline, VectorMark};
-use crate::commit::{BuiltCommit, CommitHead, FileFacts, LocatedEntry, SEQ_MAX};
+use crate::codec::{LogEntry, Outline, VectorMark};
+use crate::commit::{BuiltCommit, CommitHead, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
 use slot::{Slot, SlotState};
@@ -26,6 +26,10 @@ const FRAMING_BYTES: u64 = 16 << 10;
 pub(crate) struct VectorSegment {
     pub(crate) offset: u64,
     pub(crate) payload_size: u64,
+}
+
+impl_row_codec! {
+    VectorSegment { offset, payload_size }
 }
 
 /// The log's state in memory, with which any record is found without a scan. Cheap to clone.
@@ -53,6 +57,14 @@ pub(crate) struct LogDirectory {
     pub(crate) cursors: BTreeMap<String, u64>,
 }
 
+// What a manifest says of it; the columns are sections.
+impl_binary_codec! {
+    LogDirectory {
+        horizon, last_commit, dead_bytes, section_bytes, forgotten, lost, spaces, cursors,
+        ..Self::default()
+    }
+}
+
 impl LogDirectory {
     pub(crate) fn record_count(&self) -> u32 {
         self.slots.len() as u32
@@ -63,54 +75,52 @@ impl LogDirectory {
     }
 
     /// Applies a commit that was just written.
-    pub(crate) fn apply_written_commit(&mut self, facts: &FileFacts, built: BuiltCommit) {
-        self.apply_commit(facts, &built.head, built.offset, built.locations, None);
+    pub(crate) fn apply_written_commit(&mut self, built: BuiltCommit) {
+        self.apply_commit(&built.head, built.offset, built.entries, true);
     }
 
-    /// Applies a commit that was checked to continue the log. `damaged` tells for each of its
-    /// vectors whether it is damaged; `None` means that the `VEC_SEG` is whole.
+    /// Applies a commit that was checked to continue the log, with its entries at their places.
     pub(crate) fn apply_commit(
         &mut self,
-        facts: &FileFacts,
         head: &CommitHead,
         offset: u64,
-        placed: Vec<LocatedEntry>,
-        damaged: Option<&[bool]>,
+        entries: Vec<LogEntry>,
+        has_whole_vectors: bool,
     ) {
         while self.record_count() < head.first_ordinal {
             self.push_lost();
         }
-        let vectors_offset = offset.saturating_sub(head.vectors_size);
-        let mut vector_index = 0usize;
-        for (outline, slot) in placed {
-            let mut vector = None;
-            if outline.has_vector() {
-                let damaged = damaged.is_some_and(|d| d.get(vector_index) != Some(&false));
-                vector =
-                    (!damaged).then(|| facts.vector_offset(vectors_offset, vector_index as u64));
-                vector_index += 1;
-            }
-            self.apply_entry(outline, slot, vector);
-        }
-        if vector_index > 0 && damaged.is_none() {
+        let marks = entries.iter().filter_map(LogEntry::vector_mark);
+        let vectors = marks.count() as u64;
+        if vectors > 0 && has_whole_vectors {
             self.vectors.push(VectorSegment {
-                offset: vectors_offset,
-                payload_size: 6 + facts.vector_stride() * vector_index as u64,
+                offset: offset.saturating_sub(head.vectors_size),
+                payload_size: head.facts().vectors_payload(vectors),
             });
         }
-        self.seq = head.seq;
+        for entry in entries {
+            if let Some(outline) = entry.outline {
+                self.apply_entry(outline, entry.slot);
+            }
+        }
+        self.seq = head.seq();
         self.last_commit = offset;
-        if head.packed {
-            self.horizon = head.seq;
+        if head.is_packed() {
+            self.horizon = head.seq();
         }
     }
 
-    fn apply_entry(&mut self, outline: Outline, slot: Slot, vector: Option<u64>) {
+    /// Applies an entry at its place, which tells where its vector in the `VEC_SEG` is, too.
+    fn apply_entry(&mut self, outline: Outline, place: Slot) {
+        let vector = place.vector_offset;
         match outline {
             Outline::Record(mark) => {
                 let ordinal = self.slots.len();
-                self.slots.push(slot);
-                if let (Some(mark), Some(vector)) = (mark, vector) {
+                self.slots.push(Slot {
+                    vector_offset: 0,
+                    ..place
+                });
+                if let Some(mark) = mark.filter(|_| vector != 0) {
                     self.set_vector(ordinal, &mark, vector);
                 }
             }
@@ -122,21 +132,18 @@ impl LogDirectory {
             }
             Outline::Lost => self.push_lost(),
             Outline::Embedded { ordinal, mark } => {
-                if let Some(vector) = vector {
+                if vector != 0 {
                     self.set_live_vector(ordinal, &mark, vector);
                 }
             }
             Outline::SeparateVector { ordinal, mark } => {
-                self.set_live_vector(ordinal, &mark, slot.place);
+                self.set_live_vector(ordinal, &mark, place.place);
             }
             Outline::Forgotten { ordinal, tombstone } => self.forget(ordinal, tombstone),
             Outline::Cursor { stream, seq } => {
                 self.cursors.insert(stream, seq);
             }
-            Outline::Annotated { .. }
-            | Outline::Superseded(_)
-            | Outline::Learning
-            | Outline::Unknown => {}
+            Outline::Superseded { .. } => {}
         }
     }
 

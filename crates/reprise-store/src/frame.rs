@@ -5,7 +5,7 @@
 //! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. The preamble repeats the
 //! type and has the file id, and it is hashed.
 
-use reprise_types::{ByteReader, encode_row, impl_binary_codec};
+use reprise_types::{ByteReader, RowCodec, encode_row, impl_row_codec};
 use rvf_types::{SEGMENT_ALIGNMENT, SEGMENT_HEADER_SIZE, SEGMENT_MAGIC_BYTES, SEGMENT_VERSION};
 use rvf_wire::hash::compute_content_hash;
 use rvf_wire::reader::read_segment_header;
@@ -24,7 +24,7 @@ pub(crate) const TYPE_FILE: u8 = 0x4a;
 /// RVF's number of XXH3-128, its default checksum.
 const CHECKSUM_ALGO: u8 = 1;
 const ALIGNMENT: u64 = SEGMENT_ALIGNMENT as u64;
-pub(crate) const PREAMBLE_SIZE: usize = 32;
+pub(crate) const PREAMBLE_SIZE: usize = SegmentPreamble::WIDTH;
 /// Version of the preamble's layout.
 const LAYOUT: u8 = 1;
 
@@ -129,7 +129,7 @@ pub(crate) struct SegmentPreamble {
     pub(crate) file_id: u128,
 }
 
-impl_binary_codec! {
+impl_row_codec! {
     SegmentPreamble { kind, layout, dimensions, flags, seq, file_id }
 }
 
@@ -147,6 +147,11 @@ impl SegmentPreamble {
 
     pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
         encode_row(self, out);
+    }
+
+    /// Whether it is of a segment of this type, with the layout of this version.
+    pub(crate) fn is_of(&self, kind: u8) -> bool {
+        self.kind == kind && self.layout == LAYOUT
     }
 
     /// Reads a preamble; returns `None` if it has another layout.

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use reprise_types::SectionKey;
+use reprise_types::{RowCodec, SectionKey};
 
-use crate::commit::{CommitHead, FIXED_SIZE};
+use crate::commit::CommitHead;
 use crate::disk::{Disk, DiskFile, read_within};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
@@ -107,7 +107,7 @@ fn collect_segments(
                 let size = segment_size(payload.len() as u64);
                 let decoded = Manifest::decode(&payload, offset);
                 let holds = decoded.map_or_else(String::new, |(manifest, _)| {
-                    let sections = manifest.sections.0.len();
+                    let sections = manifest.sections.keys().count();
                     format!("checkpoint of commit {}, {sections} sections", manifest.seq)
                 });
                 SegmentInfo::new_whole(offset, size, TYPE_MANIFEST, holds)
@@ -142,13 +142,13 @@ fn collect_segments(
 
 fn describe_commit(head: &CommitHead) -> String {
     let CommitHead {
-        seq,
         entries,
         ordinals,
         first_ordinal,
         ..
     } = head;
-    let packed = if head.packed { "packed up to " } else { "" };
+    let (seq, is_packed) = (head.seq(), head.is_packed());
+    let packed = if is_packed { "packed up to " } else { "" };
     format!("{packed}commit {seq}: {entries} entries, {ordinals} records from {first_ordinal}")
 }
 
@@ -207,8 +207,8 @@ fn describe_cut_segment(file: &dyn DiskFile, at: u64, end: u64) -> std::io::Resu
         let mut says =
             format!("{whole}the beginning of a segment ({name}), {there} of {size} bytes");
         if header.kind == TYPE_COMMIT
-            && let Some(fixed) = read_within(file, at + HEADER_SIZE, FIXED_SIZE, end)?
-            && let Some((head, _)) = CommitHead::decode(&fixed)
+            && let Some(fixed) = read_within(file, at + HEADER_SIZE, CommitHead::WIDTH, end)?
+            && let Some(head) = CommitHead::decode(&fixed)
         {
             says = format!("{says}: {}", describe_commit(&head));
         }

@@ -14,8 +14,8 @@ use std::sync::{Arc, Weak};
 use chrono::DateTime;
 use reprise_types::EmbeddingSpace;
 
-use crate::block::{COMMIT_BYTES_MAX, RawEntry};
-use crate::codec::{encode_entry, encode_separate_vector};
+use crate::block::COMMIT_BYTES_MAX;
+use crate::codec::{LogEntry, encode_entry};
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
 use crate::directory::LogDirectory;
@@ -85,7 +85,7 @@ impl Log {
         if count < entries.len() {
             return Err(too_large_error(entries, self.facts.dimensions));
         }
-        self.commit_encoded(&encoded)
+        self.commit_encoded(encoded)
     }
 
     /// Creates a file at `path`, which must not exist, as a copy-on-write clone of this one;
@@ -107,7 +107,7 @@ impl Log {
         if let Some(whole) = find_split_before_record(entries, count) {
             (encoded, count) = self.encode_entries(&entries[..whole], PART_BYTES_MAX)?;
         }
-        Ok((self.commit_encoded(&encoded)?, count))
+        Ok((self.commit_encoded(encoded)?, count))
     }
 
     /// Checks and encodes the first entries, up to `bytes_max` bytes or the most entries of one
@@ -116,52 +116,48 @@ impl Log {
         &mut self,
         entries: &[StoreEntry],
         bytes_max: usize,
-    ) -> StoreResult<(Vec<RawEntry>, usize)> {
+    ) -> StoreResult<(Vec<LogEntry>, usize)> {
         self.make_ready()?;
         let mut checks = EntryChecks::new(&self.directory);
         let (mut encoded, mut bytes, mut count) = (Vec::new(), 0, 0);
         let mut next = self.record_count();
         for (index, entry) in entries.iter().take(COMMIT_ENTRIES_MAX).enumerate() {
             checks.check_next(index, entry)?;
-            if let Some(one) = encode_entry(entry, next, self.facts.dimensions) {
-                let separate_vector = encode_separate_vector(entry, next, self.facts.dimensions);
-                bytes += one.size() + separate_vector.as_ref().map_or(0, RawEntry::size);
-                if bytes > bytes_max && index > 0 {
-                    break;
-                }
-                if bytes > COMMIT_BYTES_MAX {
-                    return Err(too_large_error(&entries[..1], self.facts.dimensions));
-                }
-                next += u32::from(one.has_ordinal());
-                encoded.push(one);
-                encoded.extend(separate_vector);
+            let before = encoded.len();
+            encode_entry(&mut encoded, entry, next, self.facts.dimensions);
+            let new = &encoded[before..];
+            bytes += new.iter().map(LogEntry::size).sum::<usize>();
+            if bytes > bytes_max && index > 0 {
+                encoded.truncate(before);
+                break;
             }
+            if bytes > COMMIT_BYTES_MAX {
+                return Err(too_large_error(&entries[..1], self.facts.dimensions));
+            }
+            next += new
+                .iter()
+                .map(|one| u32::from(one.has_ordinal()))
+                .sum::<u32>();
             count = index + 1;
         }
         Ok((encoded, count))
     }
 
     /// Writes and syncs checked entries, then applies them to the directory.
-    fn commit_encoded(&mut self, encoded: &[RawEntry]) -> StoreResult<CommitReceipt> {
+    fn commit_encoded(&mut self, encoded: Vec<LogEntry>) -> StoreResult<CommitReceipt> {
         let first_ordinal = self.record_count();
         if encoded.is_empty() {
             let seq = self.seq();
             return Ok(CommitReceipt { seq, first_ordinal });
         }
         self.check_path_for_commit()?;
-        let ordinals = encoded.iter().filter(|e| e.has_ordinal()).count();
         let head = CommitHead {
-            seq: self.directory.seq + 1,
-            packed: false,
             previous: self.directory.last_commit,
             manifest: self.directory.manifest,
-            first_ordinal,
-            ordinals: ordinals as u32,
-            ..CommitHead::default()
+            ..CommitHead::new(&self.facts, self.directory.seq + 1, false, first_ordinal)
         };
-        let built =
-            commit::build_commit(head, &self.facts, self.end, encoded, &mut self.compressor)
-                .map_err(StoreError::io("compress a commit for", &self.path))?;
+        let built = commit::build_commit(head, self.end, encoded, &mut self.compressor)
+            .map_err(StoreError::io("compress a commit for", &self.path))?;
         let written = self.file.write_all_at(self.end, &built.bytes);
         let written = written.and_then(|()| self.file.sync());
         written.map_err(|source| self.record_failed_write("write to", source))?;
@@ -172,7 +168,7 @@ impl Log {
         }
         self.end += built.bytes.len() as u64;
         self.checkpoint.begun_bytes = 0;
-        self.directory.apply_written_commit(&self.facts, built);
+        self.directory.apply_written_commit(built);
         let seq = self.seq();
         Ok(CommitReceipt { seq, first_ordinal })
     }

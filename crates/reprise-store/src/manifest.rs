@@ -15,8 +15,7 @@ use std::sync::atomic::AtomicBool;
 use rvf_types::FileIdentity;
 
 use reprise_types::{
-    ByteReader, ByteWriter, SavedColumn, SavedPart, SectionKey, SectionPages, encode_all,
-    impl_binary_codec,
+    ByteReader, ByteWriter, RowCodec, SavedColumn, SavedPart, SectionKey, SectionPages, encode_all,
 };
 
 use crate::commit::{FileFacts, SEQ_MAX};
@@ -46,13 +45,6 @@ pub(crate) fn is_of_caller(key: SectionKey) -> bool {
     key.0 >= CALLERS_FIRST
 }
 
-const SLOT_BYTES: usize = 29;
-const VECTOR_SEGMENT_BYTES: usize = 16;
-
-impl_binary_codec! {
-    VectorSegment { offset, payload_size }
-}
-
 /// A manifest in the file, and where it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
@@ -70,21 +62,12 @@ impl Manifest {
             return None;
         }
         let r = &mut ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
-        let _: i64 = r.read_value()?;
+        let (_, numbers, sections): (i64, LogDirectory, Sections) = r.read_value()?;
         let directory = LogDirectory {
             seq: preamble.seq,
             manifest: offset,
-            horizon: r.read_value()?,
-            last_commit: r.read_value()?,
-            dead_bytes: r.read_value()?,
-            section_bytes: r.read_value()?,
-            forgotten: r.read_value()?,
-            lost: r.read_value()?,
-            spaces: r.read_value()?,
-            cursors: r.read_value()?,
-            ..LogDirectory::default()
+            ..numbers
         };
-        let sections = Sections(r.read_value()?);
         let fits = directory.last_commit <= offset && sections.are_whole_before(offset);
         (fits && r.is_empty()).then(|| {
             let end = offset + segment_size(payload.len() as u64);
@@ -104,15 +87,7 @@ pub(crate) fn encode_manifest(
     let out = &mut ByteWriter::default();
     let preamble = facts.preamble(TYPE_MANIFEST, 0, directory.seq);
     preamble.append_to(&mut out.bytes);
-    encode_all!(out, facts.created_ms, directory.horizon);
-    encode_all!(out, directory.last_commit, directory.dead_bytes);
-    encode_all!(
-        out,
-        directory.section_bytes,
-        directory.forgotten,
-        directory.lost
-    );
-    encode_all!(out, directory.spaces, directory.cursors, sections.0);
+    encode_all!(out, facts.created_ms, *directory, *sections);
     let mut bytes = Vec::new();
     append_segment(&mut bytes, at, TYPE_MANIFEST, &out.bytes);
     bytes
@@ -166,9 +141,9 @@ pub(crate) fn load_manifest(
     let read = read_manifest(file, facts, offset, end)?;
     Ok(read.and_then(|(manifest, mut directory)| {
         let open = |tag| manifest.sections.open((tag, 0), file, damage);
-        directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
+        directory.slots = open(SLOTS)?.to_rows(Slot::WIDTH, Slot::LOST, |_| true)?;
         let none = VectorSegment::default();
-        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VECTOR_SEGMENT_BYTES, none, |_| true)?;
+        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VectorSegment::WIDTH, none, |_| true)?;
         directory.tombstones = open(TOMBSTONES)?.read_value()?;
         directory
             .has_possible_counts()
@@ -188,7 +163,7 @@ pub(crate) fn load_record_states(
     let read = read_manifest(file, facts, offset, end)?;
     Ok(read.and_then(|(manifest, mut directory)| {
         let open = |tag| manifest.sections.open((tag, 0), file, &Arc::default());
-        directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
+        directory.slots = open(SLOTS)?.to_rows(Slot::WIDTH, Slot::LOST, |_| true)?;
         let tombstones = open(TOMBSTONES).and_then(|all| all.read_value());
         directory.tombstones = tombstones.unwrap_or_default();
         directory.has_possible_counts().then_some(directory)
@@ -235,8 +210,8 @@ pub(crate) fn are_places_sound(
 pub(crate) fn own_parts(directory: &mut LogDirectory) -> [Box<dyn SavedPart + '_>; 2] {
     let (slots, vectors) = (&mut directory.slots, &mut directory.vectors);
     [
-        SavedColumn::of_rows((SLOTS, 0), slots, SLOT_BYTES),
-        SavedColumn::of_rows((VECTOR_SEGMENTS, 0), vectors, VECTOR_SEGMENT_BYTES),
+        SavedColumn::of_rows((SLOTS, 0), slots, Slot::WIDTH),
+        SavedColumn::of_rows((VECTOR_SEGMENTS, 0), vectors, VectorSegment::WIDTH),
     ]
 }
 

@@ -9,7 +9,7 @@ use reprise_types::{
 };
 
 use crate::block;
-use crate::codec::{KIND_RECORD, decode_record, find_separate_vector, vector_checksum};
+use crate::codec::{LogEntry, Outline, decode_record, vector_checksum};
 use crate::commit::FileFacts;
 use crate::directory::slot::{Slot, SlotState};
 use crate::disk::{DiskFile, read_within};
@@ -72,13 +72,6 @@ pub(crate) struct LogSnapshot {
 }
 
 impl LogSnapshot {
-    /// Reads the unpacked block of a slot; returns `None` if its checksum does not match.
-    pub(crate) fn read_block(&self, slot: &Slot) -> io::Result<Option<Arc<[u8]>>> {
-        let size = slot.block_size as usize;
-        let read = || read_within(&*self.file, slot.place, size, self.end);
-        self.load_block(slot.place, read)
-    }
-
     /// Reads a vector of another width than the file's; returns `None` if its checksum does not
     /// match.
     pub(crate) fn read_separate_vector(
@@ -88,7 +81,24 @@ impl LogSnapshot {
     ) -> io::Result<Option<Vec<u8>>> {
         let read = || block::read_block(&*self.file, slot.vector_offset, self.end);
         let block = self.load_block(slot.vector_offset, read)?;
-        Ok(block.and_then(|block| find_separate_vector(&block, ordinal, slot.checksum)))
+        let entries = block.and_then(|block| block::decode_entries(&block));
+        let is_wanted = |entry: &LogEntry| match &entry.outline {
+            Some(Outline::SeparateVector { ordinal: own, mark }) => {
+                (*own, mark.checksum) == (ordinal, slot.checksum)
+            }
+            _ => false,
+        };
+        let found = entries.unwrap_or_default().into_iter().find(is_wanted);
+        Ok(found.map(|entry| entry.rest().to_vec()))
+    }
+
+    /// Reads the entry of a record; returns `None` if its block is damaged.
+    pub(crate) fn read_record_entry(&self, slot: &Slot) -> io::Result<Option<LogEntry>> {
+        let (size, place) = (slot.block_size as usize, slot.place);
+        let read = || read_within(&*self.file, place, size, self.end);
+        let block = self.load_block(place, read)?;
+        let entry = block.and_then(|block| block::find_entry(&block, slot.index));
+        Ok(entry.filter(|entry| matches!(entry.outline, Some(Outline::Record(_)))))
     }
 
     /// Returns a block from the cache, or from the file with `read`.
@@ -177,12 +187,9 @@ impl LogReader {
             SlotState::Lost => return Err(damaged(0)),
             SlotState::Live => {}
         }
-        let block = snapshot.read_block(slot);
-        let block = block.map_err(StoreError::io("read", &snapshot.path))?;
-        let body = block
-            .as_deref()
-            .and_then(|block| block::find_body(block, slot.index, KIND_RECORD));
-        let record = body.and_then(decode_record);
+        let entry = snapshot.read_record_entry(slot);
+        let entry = entry.map_err(StoreError::io("read", &snapshot.path))?;
+        let record = entry.and_then(|entry| decode_record(entry.rest()));
         let mut record = record.ok_or_else(|| damaged(slot.place))?;
         record.embedding_space = self.space_of(ordinal).cloned();
         Ok(record)

@@ -6,17 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use reprise_types::ByteReader;
+use reprise_types::{ByteReader, encode_row, impl_row_codec};
 
-use crate::codec::vector_checksum;
-use crate::commit::{CommitHead, FileFacts, LocatedEntry, ReadCommit, vector_segment_size};
+use crate::codec::LogEntry;
+use crate::commit::{FileFacts, ReadCommit};
 use crate::directory::LogDirectory;
 use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_CLOSING, TYPE_FILE, TYPE_MANIFEST,
-    TYPE_PAGES, append_segment, content_hash, decode_header, segment_size,
+    HEADER_SIZE, SegmentPreamble, TYPE_CLOSING, TYPE_FILE, TYPE_MANIFEST, TYPE_PAGES,
+    append_segment, content_hash, decode_header, segment_size,
 };
 use crate::manifest::{Manifest, load_manifest, load_record_states};
 use crate::options::{DamagedRange, RecoveryReport, Verify};
@@ -25,16 +25,26 @@ use crate::scan::{ScanItem, SegmentScanner, find_first_commit, find_last_commit_
 /// The format that this build reads and writes.
 pub(crate) const FORMAT_VERSION: u16 = 3;
 
+/// The payload of a file's first segment.
+struct FileHead {
+    preamble: SegmentPreamble,
+    version: u16,
+    created_ms: i64,
+}
+
+impl_row_codec! {
+    FileHead { preamble, version, created_ms }
+}
+
 /// Encodes a new file, which has a header and no commits.
-///
-/// ```text
-/// preamble | format version u16 | created i64
-/// ```
 pub(crate) fn encode_new_file(facts: &FileFacts) -> Vec<u8> {
     let mut payload = Vec::new();
-    facts.preamble(TYPE_FILE, 0, 0).append_to(&mut payload);
-    payload.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-    payload.extend_from_slice(&facts.created_ms.to_le_bytes());
+    let head = FileHead {
+        preamble: facts.preamble(TYPE_FILE, 0, 0),
+        version: FORMAT_VERSION,
+        created_ms: facts.created_ms,
+    };
+    encode_row(&head, &mut payload);
     let mut bytes = Vec::new();
     append_segment(&mut bytes, 0, TYPE_FILE, &payload);
     bytes
@@ -60,26 +70,16 @@ pub(crate) fn read_file_facts(
         if payload.first() == Some(&TYPE_FILE) && payload.get(1).is_some_and(|layout| *layout > 1) {
             return newer_format(path, payload.get(1).copied().map_or(0, u16::from));
         }
-        let preamble = SegmentPreamble::read(&payload).filter(|p| p.kind == TYPE_FILE);
-        let reader = &mut ByteReader::new(payload.get(PREAMBLE_SIZE..).unwrap_or_default());
-        if let (Some(preamble), Some(version)) = (preamble, reader.read_u16()) {
-            if version > FORMAT_VERSION {
-                return newer_format(path, version);
-            }
-            if version < FORMAT_VERSION {
-                return Err(StoreError::OlderFormat {
+        let head: Option<FileHead> = ByteReader::with_fixed_layout(&payload).read_value();
+        if let Some(head) = head.filter(|head| head.preamble.is_of(TYPE_FILE)) {
+            return match head.version {
+                FORMAT_VERSION => Ok((FileFacts::new(&head.preamble, head.created_ms), None)),
+                found if found > FORMAT_VERSION => newer_format(path, found),
+                found => Err(StoreError::OlderFormat {
                     path: path.to_path_buf(),
-                    found: version,
-                });
-            }
-            if let Some(created_ms) = reader.read_i64() {
-                let facts = FileFacts {
-                    file_id: preamble.file_id,
-                    dimensions: preamble.dimensions,
-                    created_ms,
-                };
-                return Ok((facts, None));
-            }
+                    found,
+                }),
+            };
         }
     }
     let Some(commit) = find_first_commit(file, size).map_err(&io)? else {
@@ -87,10 +87,7 @@ pub(crate) fn read_file_facts(
     };
     let what = "the file header is damaged; every commit repeats its content";
     let damage = DamagedRange::new(0, commit.vectors_offset(), what);
-    match CommitHead::decode(&commit.payload) {
-        Some((_, facts)) => Ok((facts, Some(damage))),
-        None => foreign("its first commit is malformed"),
-    }
+    Ok((commit.head.facts(), Some(damage)))
 }
 
 fn newer_format<T>(path: &Path, found: u16) -> StoreResult<T> {
@@ -299,79 +296,39 @@ impl<'a> RecoveryFold<'a> {
     fn apply_commit(&mut self, commit: &ReadCommit, vectors_whole: bool) -> io::Result<()> {
         self.valid_end = commit.offset + commit.size();
         let head = &commit.head;
-        let records = self.directory.record_count();
+        let last = (self.directory.seq, self.directory.record_count());
         // Each record takes some bytes, also one that is lost.
-        let is_possible = u64::from(head.first_ordinal) <= self.size;
-        let continues = is_possible
-            && head.first_ordinal >= records
-            && if head.packed {
-                head.seq >= self.directory.seq
-            } else {
-                head.seq > self.directory.seq
-            };
-        if !continues {
+        if u64::from(head.first_ordinal) > self.size || !head.follows(last) {
             self.report_damage(commit, "a commit that does not continue the log");
             return Ok(());
         }
-        let placed = commit.entry_locations(self.facts.file_id);
-        let vectors = placed.as_ref().map_or(0, |placed| {
-            placed.iter().filter(|p| p.0.has_vector()).count() as u64
-        });
-        let fits = vector_segment_size(&self.facts, vectors) == head.vectors_size;
-        let Some(placed) = placed.filter(|_| fits) else {
+        let Some(mut entries) = commit.decode_entries(self.facts.file_id) else {
             self.report_damage(commit, "a commit with malformed entries");
             return Ok(());
         };
-        let flags = if vectors_whole {
-            None
-        } else {
-            let flags = self.find_damaged_vectors(commit, &placed)?;
-            self.report_damaged_vectors(commit, &flags);
-            Some(flags)
-        };
-        if !head.packed {
-            self.note_missing_commits(head.seq - 1);
+        if !vectors_whole {
+            let damaged = commit.read_vectors(&**self.file, &mut entries)?;
+            self.report_damaged_vectors(commit, damaged, &entries);
+        }
+        if !head.is_packed() {
+            self.note_missing_commits(head.seq() - 1);
         }
         self.note_missing_records(head.first_ordinal);
         self.report.commits_read += 1;
-        let (facts, offset) = (self.facts, commit.offset);
-        self.directory
-            .apply_commit(&facts, head, offset, placed, flags.as_deref());
+        let directory = &mut self.directory;
+        directory.apply_commit(head, commit.offset, entries, vectors_whole);
         Ok(())
     }
 
-    fn report_damaged_vectors(&mut self, commit: &ReadCommit, flags: &[bool]) {
+    fn report_damaged_vectors(&mut self, commit: &ReadCommit, lost: u64, entries: &[LogEntry]) {
         let (offset, length) = (commit.vectors_offset(), commit.head.vectors_size);
-        let lost = flags.iter().filter(|damaged| **damaged).count();
-        let what = format!(
-            "a damaged VEC_SEG: {lost} of {} vectors are lost",
-            flags.len()
-        );
+        let all = entries.iter().filter_map(LogEntry::vector_mark).count();
+        let what = format!("a damaged VEC_SEG: {lost} of {all} vectors are lost");
         // The scan reported the same bytes as damage because it did not know their commit.
         self.report.damage.retain(|d| d.offset != offset);
         self.report
             .damage
             .push(DamagedRange::new(offset, length, what));
-    }
-
-    /// Finds the damaged vectors of a `VEC_SEG` that is not whole, by the checksum of each.
-    fn find_damaged_vectors(
-        &self,
-        commit: &ReadCommit,
-        placed: &[LocatedEntry],
-    ) -> io::Result<Vec<bool>> {
-        let mut bytes = vec![0; 4 * usize::from(self.facts.dimensions)];
-        let marks = placed.iter().filter_map(|p| p.0.vector_mark());
-        marks
-            .enumerate()
-            .map(|(vector_index, mark)| {
-                let at = self
-                    .facts
-                    .vector_offset(commit.vectors_offset(), vector_index as u64);
-                self.file.read_exact_at(at, &mut bytes)?;
-                Ok(vector_checksum(&bytes) != mark.checksum)
-            })
-            .collect()
     }
 
     fn note_missing_commits(&mut self, until: u64) {

@@ -4,9 +4,8 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use crate::block::RawEntry;
-use crate::codec::{Outline, decode_entry, decode_outline, decode_vector, vector_checksum};
-use crate::commit::{CommitHead, ReadCommit};
+use crate::codec::LogEntry;
+use crate::commit::ReadCommit;
 use crate::directory::slot::SlotState;
 use crate::entry::{CommitSeq, StoreEntry};
 use crate::error::{StoreError, StoreResult};
@@ -43,6 +42,7 @@ impl Log {
         let mut walk = Replay {
             log: self,
             visit,
+            seq: after,
             next: (from == 0).then_some(0),
             forgotten: HashSet::new(),
             report: ReplayReport::default(),
@@ -50,17 +50,10 @@ impl Log {
         let mut scan = self.scan_from(from);
         while let Some(found) = scan.next_item()? {
             match found {
-                ScanItem::Commit(commit, _) if commit.head.seq > after => {
+                ScanItem::Commit(commit, _) if commit.head.seq() > after => {
                     walk.visit_commit(&commit)?;
                 }
-                ScanItem::Commit(commit, _) => {
-                    let CommitHead {
-                        first_ordinal,
-                        ordinals,
-                        ..
-                    } = commit.head;
-                    walk.next = Some(first_ordinal.saturating_add(ordinals));
-                }
+                ScanItem::Commit(commit, _) => walk.next = Some(commit.head.end_ordinal()),
                 ScanItem::Damage(damage) => walk.report.damage.push(damage),
                 ScanItem::Manifest { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
             }
@@ -80,6 +73,8 @@ impl Log {
 struct Replay<'a> {
     log: &'a Log,
     visit: &'a mut dyn FnMut(Option<u32>, StoreEntry),
+    /// The last commit that was passed on.
+    seq: u64,
     /// The next ordinal; `None` before the first commit if the scan does not begin at the start.
     next: Option<u32>,
     /// Records that the entries so far forget.
@@ -89,43 +84,29 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     fn visit_commit(&mut self, commit: &ReadCommit) -> io::Result<()> {
-        let first = commit.head.first_ordinal;
+        let (head, first) = (&commit.head, commit.head.first_ordinal);
         // Recovery has refused what lies beyond.
-        let is_beyond = commit.head.end_ordinal() > self.log.record_count();
-        if is_beyond || self.next.is_some_and(|next| first < next) {
+        let is_beyond = head.end_ordinal() > self.log.record_count();
+        if is_beyond || !head.follows((self.seq, self.next.unwrap_or(0))) {
             return Ok(());
         }
-        let Some(entries) = commit.decode_raw_entries(self.log.facts.file_id) else {
+        let Some(mut entries) = commit.decode_entries(self.log.facts.file_id) else {
             return Ok(());
         };
         self.visit_lost_until(first);
-        self.next = Some(first);
+        (self.seq, self.next) = (head.seq(), Some(first));
         self.report.commits += 1;
-        let vectors = self.read_vectors(commit)?;
-        let stride = self.log.facts.vector_stride() as usize;
-        let mut vector_index = 0;
-        for raw in &entries {
-            let Some(outline) = decode_outline(raw) else {
-                continue;
-            };
-            let mut vector = None;
-            if let Some(mark) = outline.vector_mark() {
-                let bytes = vectors.get(vector_index * stride + 8..(vector_index + 1) * stride);
-                let whole = bytes.filter(|bytes| vector_checksum(bytes) == mark.checksum);
-                vector = whole.map(decode_vector);
-                self.report.damaged_vectors += u64::from(vector.is_none());
-                vector_index += 1;
-            }
-            self.visit_entry(raw, outline, vector);
+        self.report.damaged_vectors += commit.read_vectors(&*self.log.file, &mut entries)?;
+        for entry in &entries {
+            self.visit_entry(entry);
         }
         Ok(())
     }
 
-    fn visit_entry(&mut self, raw: &RawEntry, outline: Outline, vector: Option<Vec<f32>>) {
-        let takes = raw.has_ordinal();
+    fn visit_entry(&mut self, encoded: &LogEntry) {
+        let takes = encoded.has_ordinal();
         let ordinal = self.next.filter(|_| takes);
-        let is_open = matches!(outline, Outline::Learning | Outline::Unknown);
-        match decode_entry(raw, outline, ordinal, vector) {
+        match encoded.to_store_entry(ordinal) {
             Some(entry) => {
                 self.report.entries += 1;
                 if let StoreEntry::Forgotten { ordinal, .. } = &entry {
@@ -135,23 +116,12 @@ impl Replay<'_> {
             }
             None => match ordinal {
                 Some(ordinal) => (self.visit)(Some(ordinal), StoreEntry::Lost { ordinal }),
-                None => self.report.unknown += u64::from(is_open),
+                None => self.report.unknown += u64::from(encoded.outline.is_none()),
             },
         }
         if takes {
             self.next = self.next.map(|next| next + 1);
         }
-    }
-
-    /// Reads the vectors of a commit, each with id and numbers, as its `VEC_SEG` stores them.
-    fn read_vectors(&self, commit: &ReadCommit) -> io::Result<Vec<u8>> {
-        let facts = &self.log.facts;
-        let start = facts.vector_offset(commit.vectors_offset(), 0) - 8;
-        let mut bytes = vec![0; commit.offset.saturating_sub(start) as usize];
-        if commit.head.vectors_size > 0 {
-            self.log.file.read_exact_at(start, &mut bytes)?;
-        }
-        Ok(bytes)
     }
 
     /// Passes on what a manifest alone knows: the records that missing commits forgot.

@@ -165,7 +165,7 @@ impl SegmentScanner {
 
     fn read_commit(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<ScanItem> {
         let payload = self.read_payload(offset, header)?;
-        let head = CommitHead::decode(&payload).map(|(head, _)| head);
+        let head = CommitHead::decode(&payload);
         let Some(head) = head.filter(|head| head.vectors_size <= offset) else {
             let (size, what) = (header.segment_size(), "a commit with a malformed head");
             return Ok(ScanItem::Damage(DamagedRange::new(offset, size, what)));
@@ -299,7 +299,7 @@ fn resume_offset(
     let head = window
         .read(at + HEADER_SIZE, header.payload_size)?
         .and_then(CommitHead::decode);
-    let start = head.and_then(|(head, _)| at.checked_sub(head.vectors_size));
+    let start = head.and_then(|head| at.checked_sub(head.vectors_size));
     match start.filter(|start| *start >= from && *start < at) {
         Some(start) => {
             let vectors = read_whole_header(window, start)?;
@@ -353,7 +353,7 @@ pub(crate) fn find_first_commit(
         if candidate.is_some_and(|h| h.kind == TYPE_COMMIT)
             && let Some(header) = read_whole_header(&mut window, at)?
             && let Some(payload) = window.read(at + HEADER_SIZE, header.payload_size)?
-            && let Some((head, _)) = CommitHead::decode(payload)
+            && let Some(head) = CommitHead::decode(payload)
         {
             return Ok(Some(ReadCommit {
                 offset: at,

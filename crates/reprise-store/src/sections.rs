@@ -46,6 +46,7 @@ pub(crate) struct Section {
 impl_binary_codec! {
     Extent { first, pages, offset }
     Section { page_bytes, length, extents }
+    Sections { by_key }
 }
 
 impl Extent {
@@ -219,45 +220,47 @@ fn page_check(key: SectionKey, page: u32, bytes: &[u8]) -> u64 {
 
 /// All sections of a file, by kind and number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Sections(pub(crate) BTreeMap<SectionKey, Section>);
+pub(crate) struct Sections {
+    by_key: BTreeMap<SectionKey, Section>,
+}
 
 impl Sections {
     /// Whether each has every page, and there is room before `end` for all of them.
     pub(crate) fn are_whole_before(&self, end: u64) -> bool {
-        let mut sections = self.0.values();
+        let mut sections = self.by_key.values();
         sections.all(|section| section.is_whole_before(end)) && self.stored_bytes() <= end
     }
 
     pub(crate) fn stored_bytes(&self) -> u64 {
-        self.0.values().map(Section::stored_bytes).sum()
+        self.by_key.values().map(Section::stored_bytes).sum()
     }
 
     pub(crate) fn remove(&mut self, key: SectionKey) {
-        self.0.remove(&key);
+        self.by_key.remove(&key);
     }
 
     /// Whether some of the sections have the same pages at the same places.
     pub(crate) fn are_same(&self, other: &Self, compared: impl Fn(SectionKey) -> bool) -> bool {
         let compared = |(key, _): &(&SectionKey, &Section)| compared(**key);
         let (own, others) = (
-            self.0.iter().filter(compared),
-            other.0.iter().filter(compared),
+            self.by_key.iter().filter(compared),
+            other.by_key.iter().filter(compared),
         );
         own.eq(others)
     }
 
     /// Keeps some of the sections.
     pub(crate) fn retain(&mut self, keep: impl Fn(SectionKey) -> bool) {
-        self.0.retain(|key, _| keep(*key));
+        self.by_key.retain(|key, _| keep(*key));
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = SectionKey> {
-        self.0.keys().copied()
+        self.by_key.keys().copied()
     }
 
     /// Returns the byte ranges of a section's pages, each with their checks.
     pub(crate) fn locate(&self, key: SectionKey) -> Vec<Range<u64>> {
-        let section = self.0.get(&key);
+        let section = self.by_key.get(&key);
         section.map_or_else(Vec::new, |section| {
             let stored = |extent: &Extent| {
                 let pages = extent.first..extent.end();
@@ -275,7 +278,7 @@ impl Sections {
         file: &Arc<dyn DiskFile>,
         damage: &Arc<AtomicBool>,
     ) -> Option<SavedSection> {
-        let section = self.0.get(&key)?.clone();
+        let section = self.by_key.get(&key)?.clone();
         let file = Arc::clone(file);
         Some(SavedSection {
             length: section.length as usize,
@@ -302,7 +305,7 @@ impl Sections {
     ) -> io::Result<u64> {
         let (mut end, mut payload) = (at, Vec::new());
         for pages in all {
-            let section = self.0.entry(pages.key).or_default();
+            let section = self.by_key.entry(pages.key).or_default();
             let mut old = std::mem::take(section);
             if old.page_bytes != pages.page_bytes as u32 {
                 old = Section::default();
@@ -350,7 +353,7 @@ impl Sections {
         keep: impl Fn(SectionKey) -> bool,
     ) -> io::Result<Option<u64>> {
         let mut end = at;
-        for (key, section) in &source.0 {
+        for (key, section) in &source.by_key {
             let key = *key;
             if !keep(key) {
                 continue;
@@ -415,7 +418,9 @@ mod tests {
         let shared = || (0..60).map(|number| page(number, 64)).collect();
         assert!(!section(6_000, shared()).is_whole_before(1_000));
         let two = section(200, vec![page(0, 0), page(1, 108)]);
-        let all = |count: u32| Sections((0..count).map(|key| ((16, key), two.clone())).collect());
+        let all = |count: u32| Sections {
+            by_key: (0..count).map(|key| ((16, key), two.clone())).collect(),
+        };
         assert!(all(1).are_whole_before(216) && !all(2).are_whole_before(300));
     }
 

@@ -206,17 +206,41 @@ macro_rules! encode_all {
     ($out:expr, $($value:expr),+ $(,)?) => {{ $($crate::BinaryCodec::encode(&$value, $out);)+ }};
 }
 
-/// Implements [`BinaryCodec`] for structs: their fields in this order.
+/// A value that takes as many bytes in every row of a column.
+pub trait RowCodec: BinaryCodec {
+    /// Bytes in the layout of fixed width.
+    const WIDTH: usize;
+}
+
+/// Returns the width of a field, whose type follows from the function that reads it.
+pub const fn field_width<Row, Field: RowCodec>(_read: fn(&Row) -> &Field) -> usize {
+    Field::WIDTH
+}
+
+/// Implements [`BinaryCodec`] and [`RowCodec`] for structs: their fields in this order.
+#[macro_export]
+macro_rules! impl_row_codec {
+    ($($name:ident { $($field:ident),+ $(,)? })+) => {$(
+        $crate::impl_binary_codec! { $name { $($field),+ } }
+
+        impl $crate::RowCodec for $name {
+            const WIDTH: usize = 0 $(+ $crate::field_width(|row: &Self| &row.$field))+;
+        }
+    )+};
+}
+
+/// Implements [`BinaryCodec`] for structs: their fields in this order. Fields that are not encoded
+/// are decoded as in a value after `..`.
 #[macro_export]
 macro_rules! impl_binary_codec {
-    ($($name:ident { $($field:ident),+ $(,)? })+) => {$(
+    ($($name:ident { $($field:ident),+ $(,)? $(..$rest:expr)? })+) => {$(
         impl $crate::BinaryCodec for $name {
             fn encode(&self, out: &mut $crate::ByteWriter) {
                 $($crate::BinaryCodec::encode(&self.$field, out);)+
             }
 
             fn decode(r: &mut $crate::ByteReader<'_>) -> Option<Self> {
-                Some(Self { $($field: r.read_value()?,)+ })
+                Some(Self { $($field: r.read_value()?,)+ $(..$rest)? })
             }
         }
     )+};
@@ -282,6 +306,10 @@ macro_rules! fixed_width {
                 r.$read()
             }
         }
+
+        impl RowCodec for $name {
+            const WIDTH: usize = size_of::<$name>();
+        }
     )*};
 }
 
@@ -310,6 +338,10 @@ macro_rules! by_layout {
                 if r.fixed { r.$read() } else { r.$read_short()?.try_into().ok() }
             }
         }
+
+        impl RowCodec for $name {
+            const WIDTH: usize = size_of::<$name>();
+        }
     )*};
 }
 
@@ -333,6 +365,10 @@ macro_rules! encoded_as {
                 let $value: $inner = r.read_value()?;
                 $decoded
             }
+        }
+
+        impl RowCodec for $name {
+            const WIDTH: usize = <$inner>::WIDTH;
         }
     )*};
 }
@@ -420,6 +456,10 @@ impl<T: BinaryCodec + Copy + Default, const N: usize> BinaryCodec for [T; N] {
     }
 }
 
+impl<T: RowCodec + Copy + Default, const N: usize> RowCodec for [T; N] {
+    const WIDTH: usize = N * T::WIDTH;
+}
+
 impl<K: BinaryCodec + Ord, V: BinaryCodec> BinaryCodec for BTreeMap<K, V> {
     fn encode(&self, out: &mut ByteWriter) {
         out.write_count(self.len());
@@ -473,6 +513,10 @@ macro_rules! tuples {
             fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
                 Some(($($part::decode(r)?,)+))
             }
+        }
+
+        impl<$($part: RowCodec),+> RowCodec for ($($part,)+) {
+            const WIDTH: usize = 0 $(+ $part::WIDTH)+;
         }
     )+};
 }

@@ -52,7 +52,9 @@ pub use access::{ReleaseTarget, WithheldReason};
 pub use annotation::{
     Annotation, RecordLink, RelatedRecord, SeenStats, normalize_tag, normalize_tags,
 };
-pub use bytes::{BinaryCodec, ByteReader, ByteWriter, append_signed, append_varint};
+pub use bytes::{
+    BinaryCodec, ByteReader, ByteWriter, RowCodec, append_signed, append_varint, field_width,
+};
 pub use calendar::{Calendar, TimeError, TimeSpan, Zone};
 pub use context::{ContextBlock, TokenUnit};
 pub use cow::{

@@ -421,6 +421,12 @@ impl ExternalId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ContentHash(pub u128);
 
+impl ContentHash {
+    pub fn of_text(text: &str) -> Self {
+        Self(xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
+    }
+}
+
 impl Serialize for ContentHash {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:032x}", self.0))

@@ -154,11 +154,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns the hash under which a text is stored.
-    pub fn content_hash(text: &str) -> ContentHash {
-        prepare::content_hash(text)
-    }
-
     /// Fills this memory, which must be empty, with an exported log. Returns the number of records
     /// that it then holds. Nothing is written if an entry does not fit.
     pub fn import_log(&mut self, entries: Vec<ExportEntry>) -> Result<u32, EngineError> {

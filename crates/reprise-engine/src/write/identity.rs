@@ -5,12 +5,11 @@
 use std::collections::{HashMap, HashSet};
 
 use reprise_types::limits::EXTERNAL_IDS_MAX;
-use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome};
+use reprise_types::{ContentHash, ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome};
 
 use crate::snapshot::Snapshot;
 use crate::write::dedup_keys::hash_external_id;
 use crate::write::lineage::Lineage;
-use crate::write::prepare;
 
 /// Most versions of a record whose fields are compared with those of a new one.
 const COMPARED_MAX: usize = 64;
@@ -98,7 +97,7 @@ impl Snapshot {
     /// from 0.
     #[must_use]
     pub fn learned_external_id(text: &str, time: u32) -> ExternalId {
-        let name = format!("text {:032x}/{time}", prepare::content_hash(text).0);
+        let name = format!("text {:032x}/{time}", ContentHash::of_text(text).0);
         ExternalId::new(ExternalId::REQUEST, name)
     }
 

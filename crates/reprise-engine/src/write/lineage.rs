@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex};
 
 use reprise_types::{ContentHash, ExternalId, MemoryRecord, RecordId, lock};
 
-use crate::write::prepare;
-
 /// Most records whose versions are held summed up.
 const HELD_MAX: usize = 16;
 
@@ -26,7 +24,7 @@ impl VersionSummary {
         let own = own.filter(|name| name.is_shared_by_versions());
         Self {
             ids: HashSet::from([version.id]),
-            texts: HashSet::from([prepare::content_hash(&version.text)]),
+            texts: HashSet::from([ContentHash::of_text(&version.text)]),
             names: own.cloned().collect(),
         }
     }
@@ -74,7 +72,7 @@ impl Lineage {
 
     /// Whether any version has this text.
     pub(crate) fn has_text(&self, text: &str) -> bool {
-        let hash = prepare::content_hash(text);
+        let hash = ContentHash::of_text(text);
         self.parts().iter().any(|part| part.texts.contains(&hash))
     }
 

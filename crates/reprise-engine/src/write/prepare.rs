@@ -7,7 +7,6 @@ use reprise_types::{
     RejectReason, normalize_tags,
 };
 use serde_json::Value;
-use xxhash_rust::xxh3::xxh3_128;
 
 /// Metadata key that names the space of a vector which was left out.
 pub(crate) const FOREIGN_SPACE_KEY: &str = "embedding_space_left_out";
@@ -36,17 +35,13 @@ pub(crate) fn build_record(
     body.tags = normalize_tags(&body.tags);
     MemoryRecord {
         id,
-        content_hash: content_hash(&body.text),
+        content_hash: ContentHash::of_text(&body.text),
         timestamp: new.timestamp.unwrap_or(known_at),
         known_at,
         embedding,
         embedding_space,
         body,
     }
-}
-
-pub(crate) fn content_hash(text: &str) -> ContentHash {
-    ContentHash(xxh3_128(text.as_bytes()))
 }
 
 /// Prepares a record that another memory stored, with its id and times and without its vector.

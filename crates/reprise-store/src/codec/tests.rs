@@ -8,7 +8,7 @@ use reprise_types::{
 };
 use serde_json::json;
 
-use reprise_types::{append_signed, append_varint};
+use reprise_types::{BinaryCodec, append_signed, append_varint};
 
 use super::*;
 
@@ -94,23 +94,32 @@ proptest! {
     #[test]
     fn a_record_comes_back(record in any_record()) {
         let entry = StoreEntry::Record(Box::new(record));
-        let encoded = encode_entry(&entry, 0, 3).unwrap();
-        let vector = encoded.vector.as_ref().map(|one| decode_vector(&one.1));
-        let outline = decode_outline(&encoded).unwrap();
-        prop_assert_eq!(decode_entry(&encoded, outline, Some(7), vector), Some(entry));
+        for dimensions in [3, 4] {
+            let entries = encode(&entry, dimensions);
+            prop_assert_eq!(again(&entries[0]), Some(entries[0].clone()));
+            let known = entries[0].to_store_entry(Some(0));
+            let is_own = entries.len() == 1;
+            let StoreEntry::Record(record) = &entry else { unreachable!() };
+            prop_assert_eq!(is_own, dimensions == 3 || record.embedding.is_empty());
+            prop_assert_eq!(known.as_ref() == Some(&entry), is_own);
+        }
     }
 
     #[test]
     fn a_record_that_is_cut_or_changed_never_panics(
         record in any_record(), cut in 0usize..400, flip in any::<(u16, u8)>()
     ) {
-        let mut raw = encode_entry(&StoreEntry::Record(Box::new(record)), 0, 3).unwrap();
-        let whole = decode_record(&raw.body);
-        let short = &raw.body[..cut.min(raw.body.len() - 1)];
+        let encoded = encode(&StoreEntry::Record(Box::new(record)), 3).remove(0);
+        let mut rest = encoded.rest().to_vec();
+        let whole = decode_record(&rest);
+        let short = &rest[..cut.min(rest.len() - 1)];
         prop_assert_ne!(decode_record(short), whole);
-        let at = usize::from(flip.0) % raw.body.len();
-        raw.body[at] ^= flip.1;
-        let _ = (decode_record(&raw.body), decode_outline(&raw));
+        let at = usize::from(flip.0) % rest.len();
+        rest[at] ^= flip.1;
+        let mut body = encoded.body.clone();
+        let at = usize::from(flip.0) % body.len();
+        body[at] ^= flip.1;
+        let _ = (decode_record(&rest), LogEntry::decode(encoded.kind, &body));
     }
 
     #[test]
@@ -119,13 +128,28 @@ proptest! {
             checksum: 5,
             space: EmbeddingSpace { model: "m".into(), version: "2".into(), dimensions: 3 },
         };
-        let raw = encode_entry(&StoreEntry::Record(Box::new(record)), 0, 3).unwrap();
-        let marked = remark_record(&raw.body, Some(&mark)).unwrap();
-        prop_assert_eq!(decode_outline(&marked), Some(Outline::Record(Some(mark))));
-        prop_assert_eq!(decode_record(&marked.body), decode_record(&raw.body));
-        let bare = remark_record(&marked.body, None).unwrap();
-        prop_assert_eq!(decode_outline(&bare), Some(Outline::Record(None)));
+        let encoded = encode(&StoreEntry::Record(Box::new(record)), 3).remove(0);
+        let mut marked = Vec::new();
+        let vector = Some((mark.clone(), vec![0; 12]));
+        push_record(&mut marked, encoded.rest(), 0, vector, 3);
+        prop_assert_eq!(marked[0].vector_mark(), Some(&mark));
+        prop_assert_eq!(marked[0].rest(), encoded.rest());
+        let decoded = again(&marked[0]).unwrap();
+        prop_assert_eq!(decoded.rest(), encoded.rest());
     }
+}
+
+fn encode(entry: &StoreEntry, dimensions: u16) -> Vec<LogEntry> {
+    let mut entries = Vec::new();
+    encode_entry(&mut entries, entry, 0, dimensions);
+    entries
+}
+
+/// Decodes the bytes of an entry, with its vector.
+fn again(entry: &LogEntry) -> Option<LogEntry> {
+    let decoded = LogEntry::decode(entry.kind, &entry.body)?;
+    let vector = entry.vector.clone();
+    Some(LogEntry { vector, ..decoded })
 }
 
 #[test]
@@ -156,13 +180,19 @@ fn the_other_kinds_come_back() {
             stream: "events".into(),
             seq: u64::MAX,
         },
+        StoreEntry::Superseded {
+            id: RecordId::from_u128(9),
+            at,
+        },
+        StoreEntry::from_annotation(7, at, Annotation::Seen { count: 3 }),
+        StoreEntry::Learning(Box::new(LearningEvent::Reset { at })),
     ] {
-        let encoded = encode_entry(&entry, 0, 2).unwrap();
-        let vector = encoded.vector.as_ref().map(|one| decode_vector(&one.1));
-        let outline = decode_outline(&encoded).unwrap();
-        assert_eq!(decode_entry(&encoded, outline, None, vector), Some(entry));
+        let encoded = encode(&entry, 2).remove(0);
+        let decoded = again(&encoded).unwrap();
+        assert_eq!(decoded, encoded);
+        assert_eq!(decoded.to_store_entry(None), Some(entry));
     }
-    assert!(encode_entry(&StoreEntry::Lost { ordinal: 0 }, 0, 2).is_none());
+    assert!(encode(&StoreEntry::Lost { ordinal: 0 }, 2).is_empty());
 }
 
 #[test]
@@ -177,30 +207,25 @@ fn a_vector_of_another_width_stands_in_its_entry_and_is_proved_there() {
         space,
         vector: vec![0.6, 0.8],
     };
-    let encoded = encode_entry(&entry, 0, 3).unwrap();
-    let whole = decode_outline(&encoded).unwrap();
-    assert!(encoded.vector.is_none() && !whole.has_vector());
-    assert_eq!(decode_entry(&encoded, whole, None, None), Some(entry));
+    let encoded = encode(&entry, 3).remove(0);
+    assert!(encoded.vector.is_none() && encoded.vector_mark().is_none());
+    let decoded = again(&encoded).unwrap();
+    assert_eq!(decoded.to_store_entry(None), Some(entry));
+    let decode = |body: &[u8]| LogEntry::decode(encoded.kind, body);
     for at in 0..encoded.body.len() {
-        let mut cut = encoded.clone();
-        cut.body.truncate(at);
-        assert_eq!(decode_outline(&cut), None, "cut to {at}");
+        assert_eq!(decode(&encoded.body[..at]), None, "cut to {at}");
     }
-    let mut changed = encoded;
-    *changed.body.last_mut().unwrap() ^= 1;
-    assert_eq!(decode_outline(&changed), None);
+    let mut changed = encoded.body.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    assert_eq!(decode(&changed), None);
 }
 
 #[test]
 fn a_later_kind_is_unknown_and_takes_no_ordinal() {
-    let raw = RawEntry {
-        vector: None,
-        kind: 77,
-        body: vec![1, 2, 3],
-    };
-    let outline = decode_outline(&raw).unwrap();
-    assert_eq!(outline, Outline::Unknown);
-    assert!(!raw.has_ordinal() && !outline.has_vector());
+    let entry = LogEntry::decode(77, &[1, 2, 3]).unwrap();
+    assert_eq!((&entry.outline, entry.body.len()), (&None, 3));
+    assert!(!entry.has_ordinal() && entry.vector_mark().is_none());
+    assert_eq!(entry.to_store_entry(None), None);
 }
 
 proptest! {

@@ -10,14 +10,10 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use reprise_types::RecordId;
+use reprise_types::{Annotation, RecordId};
 
 use super::CompactedLog;
-use crate::block::{self, RawEntry};
-use crate::codec::{
-    KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, decode_record, remark_record,
-    separate_vector_entry, vector_checksum,
-};
+use crate::codec::{LogEntry, MarkedVector, Outline, VectorMark, decode_record, push_record};
 use crate::commit::{self, CommitHead};
 use crate::compress::{Compressor, LEVEL_PACK};
 use crate::directory::LogDirectory;
@@ -50,6 +46,7 @@ pub(super) fn pack_log(
         gone: old.tombstones.iter().map(|gone| gone.id).collect(),
         new,
         compressor: Compressor::new(LEVEL_PACK, facts.file_id)?,
+        seq: 0,
         first_ordinal: 0,
         next: 0,
         pending: Vec::new(),
@@ -62,14 +59,16 @@ pub(super) fn pack_log(
         let ScanItem::Commit(commit, _) = found else {
             continue;
         };
-        if commit.head.first_ordinal >= packer.next
+        let head = &commit.head;
+        if head.follows((packer.seq, packer.next))
             // Recovery has refused what lies beyond.
-            && commit.head.end_ordinal() <= old.record_count()
-            && let Some(entries) = commit.decode_raw_entries(facts.file_id)
+            && head.end_ordinal() <= old.record_count()
+            && let Some(entries) = commit.decode_entries(facts.file_id)
         {
-            packer.salvage_or_stub_slots_until(commit.head.first_ordinal)?;
-            for raw in entries {
-                packer.add_entry(raw)?;
+            packer.seq = head.seq();
+            packer.salvage_or_stub_slots_until(head.first_ordinal)?;
+            for entry in entries {
+                packer.add_entry(entry)?;
             }
         } else {
             chain.has_holes = true;
@@ -78,8 +77,8 @@ pub(super) fn pack_log(
     let is_whole = !chain.has_holes_up_to(old);
     packer.salvage_or_stub_slots_until(old.record_count())?;
     for (stream, seq) in &old.cursors {
-        let raw = RawEntry::from_cursor(stream, *seq);
-        packer.append(raw, None)?;
+        let (stream, seq) = (stream.clone(), *seq);
+        packer.append(LogEntry::new(Outline::Cursor { stream, seq }, &[]))?;
     }
     if old.seq > 0 {
         packer.flush()?;
@@ -103,14 +102,14 @@ impl CommitChain {
         match found {
             ScanItem::Commit(commit, is_whole) => {
                 let head = &commit.head;
-                let is_next = if head.packed {
-                    head.seq >= self.seq
+                let is_next = if head.is_packed() {
+                    head.seq() >= self.seq
                 } else {
-                    head.seq == self.seq + 1
+                    head.seq() == self.seq + 1
                 };
                 let follows = head.previous == self.last_commit && is_next;
                 self.has_holes |= !is_whole || !follows;
-                (self.last_commit, self.seq) = (commit.offset, head.seq);
+                (self.last_commit, self.seq) = (commit.offset, head.seq());
                 self.is_in_doubt = false;
             }
             ScanItem::Manifest { offset, .. } if self.is_in_doubt => {
@@ -141,33 +140,33 @@ struct Packer<'a> {
     gone: HashSet<RecordId>,
     new: &'a mut CompactedLog,
     compressor: Compressor,
+    /// The last commit of which something was taken over.
+    seq: u64,
     first_ordinal: u32,
     next: u32,
-    pending: Vec<RawEntry>,
+    pending: Vec<LogEntry>,
     bytes: usize,
 }
 
 impl Packer<'_> {
-    fn add_entry(&mut self, raw: RawEntry) -> io::Result<()> {
-        match decode_outline(&raw) {
-            Some(_) if raw.has_ordinal() => self.add_record_or_stub(&raw),
-            Some(Outline::Learning | Outline::Unknown) => self.append(raw, None),
-            Some(Outline::Superseded(replaced)) => {
-                if !self.gone.contains(&replaced) {
-                    self.append(raw, None)?;
-                }
-                Ok(())
-            }
-            Some(Outline::Annotated { ordinal, other }) => {
-                if self.is_live(ordinal) && other.is_none_or(|other| self.is_live(other)) {
-                    self.append(raw, None)?;
-                }
-                Ok(())
-            }
-            None if raw.kind == KIND_RECORD => self.salvage_or_stub_slots_until(self.next + 1),
-            // It is already part of its record, its stub or the last cursor.
-            Some(_) | None => Ok(()),
+    fn add_entry(&mut self, entry: LogEntry) -> io::Result<()> {
+        if entry.has_ordinal() {
+            return self.add_record_or_stub(&entry);
         }
+        let is_kept = match &entry.outline {
+            Some(Outline::Superseded { id, .. }) => !self.gone.contains(id),
+            // It is already part of its record, its stub or the last cursor.
+            Some(_) => false,
+            None if Annotation::is_known_kind(entry.kind) => {
+                let annotation = entry.decode_annotation();
+                annotation.is_some_and(|(ordinal, _, annotation)| {
+                    let mut ends = annotation.linked_ordinal().into_iter().chain([ordinal]);
+                    ends.all(|end| self.is_live(end))
+                })
+            }
+            None => true,
+        };
+        if is_kept { self.append(entry) } else { Ok(()) }
     }
 
     fn is_live(&self, ordinal: u32) -> bool {
@@ -175,98 +174,80 @@ impl Packer<'_> {
         slot.is_some_and(|slot| slot.state == SlotState::Live)
     }
 
-    fn add_record_or_stub(&mut self, raw: &RawEntry) -> io::Result<()> {
+    fn add_record_or_stub(&mut self, entry: &LogEntry) -> io::Result<()> {
         let Some(slot) = self.old.slot(self.next) else {
             return Ok(());
         };
-        if slot.state == SlotState::Live && self.append_record(slot, &raw.body)? {
-            return Ok(());
+        let is_record = matches!(entry.outline, Some(Outline::Record(_)));
+        if slot.state == SlotState::Live && is_record {
+            return self.append_record(slot, entry.rest());
         }
         self.salvage_or_stub_slots_until(self.next + 1)?;
         if slot.state == SlotState::Forgotten
-            && raw.kind == KIND_RECORD
-            && let Some(record) = decode_record(&raw.body)
-            && let Some(replaced) = record.supersedes
-            && !self.gone.contains(&replaced)
+            && is_record
+            && let Some(record) = decode_record(entry.rest())
+            && let Some(id) = record.supersedes
+            && !self.gone.contains(&id)
         {
-            self.append(RawEntry::from_supersession(replaced, record.known_at), None)?;
+            let at = record.known_at;
+            self.append(LogEntry::new(Outline::Superseded { id, at }, &[]))?;
         }
         Ok(())
     }
 
-    /// Appends a record with its newest vector; returns `false` if it cannot be decoded.
-    fn append_record(&mut self, slot: &Slot, body: &[u8]) -> io::Result<bool> {
+    /// Appends a record with its newest vector.
+    fn append_record(&mut self, slot: &Slot, rest: &[u8]) -> io::Result<()> {
         let vector = self.read_newest_vector(slot)?;
-        let width = self.new.facts.dimensions;
-        let is_own = |(mark, _): &(VectorMark, _)| mark.space.dimensions == width;
-        let (own, other) = match vector {
-            Some(vector) if is_own(&vector) => (Some(vector), None),
-            read_newest_vector => (None, read_newest_vector),
-        };
-        let (mark, vector) = own.unzip();
-        let Some(raw) = remark_record(body, mark.as_ref()) else {
-            return Ok(false);
-        };
-        let ordinal = self.next;
-        self.append(raw, vector.map(|vector| (u64::from(ordinal), vector)))?;
-        if let Some((mark, vector)) = other {
-            self.append(separate_vector_entry(ordinal, &mark, &vector), None)?;
-        }
-        Ok(true)
-    }
-
-    /// Reads the body of a record whose commit is damaged; returns `None` if its block is damaged,
-    /// too.
-    fn read_record_body(&self, slot: &Slot) -> io::Result<Option<Vec<u8>>> {
-        let block = self.source.read_block(slot)?;
-        let body = block
-            .and_then(|block| Some(block::find_body(&block, slot.index, KIND_RECORD)?.to_vec()));
-        Ok(body)
+        let (mut entries, width) = (Vec::new(), self.new.facts.dimensions);
+        push_record(&mut entries, rest, self.next, vector, width);
+        entries.into_iter().try_for_each(|entry| self.append(entry))
     }
 
     /// Reads the newest vector of a live record; returns `None` without a vector, or if its
     /// checksum does not match. The record then counts as not yet embedded.
-    fn read_newest_vector(&self, slot: &Slot) -> io::Result<Option<(VectorMark, Vec<u8>)>> {
+    fn read_newest_vector(&self, slot: &Slot) -> io::Result<Option<MarkedVector>> {
         let space = slot.space_of(&self.old.spaces);
         let (Some(space), true) = (space, slot.vector_offset != 0) else {
             return Ok(None);
         };
-        let (source, checksum) = (self.source, slot.checksum);
+        let source = self.source;
+        let mark = VectorMark {
+            checksum: slot.checksum,
+            space: space.clone(),
+        };
         let bytes = if space.dimensions == source.facts.dimensions {
             let size = 4 * usize::from(space.dimensions);
             let bytes = read_within(&*source.file, slot.vector_offset, size, source.end)?;
-            bytes.filter(|bytes| vector_checksum(bytes) == checksum)
+            bytes.filter(|bytes| mark.matches(bytes, space.dimensions))
         } else {
             source.read_separate_vector(self.next, slot)?
         };
-        let space = space.clone();
-        Ok(bytes.map(|bytes| (VectorMark { checksum, space }, bytes)))
+        Ok(bytes.map(|bytes| (mark, bytes)))
     }
 
     fn salvage_or_stub_slots_until(&mut self, until: u32) -> io::Result<()> {
         while self.next < until {
             let slot = self.old.slot(self.next);
             if let Some(slot) = slot.filter(|slot| slot.state == SlotState::Live)
-                && let Some(body) = self.read_record_body(slot)?
-                && self.append_record(slot, &body)?
+                && let Some(entry) = self.source.read_record_entry(slot)?
             {
+                self.append_record(slot, entry.rest())?;
                 continue;
             }
             let tombstone = slot
                 .filter(|slot| slot.state == SlotState::Forgotten)
                 .and_then(|slot| self.old.tombstones.get(slot.place as usize));
-            let raw = match tombstone {
-                Some(tombstone) => RawEntry::from_tombstone(tombstone),
-                None => RawEntry::new(KIND_LOST, |_| {}),
+            let outline = match tombstone {
+                Some(tombstone) => Outline::Stub(tombstone.clone()),
+                None => Outline::Lost,
             };
-            self.append(raw, None)?;
+            self.append(LogEntry::new(outline, &[]))?;
         }
         Ok(())
     }
 
-    fn append(&mut self, raw: RawEntry, vector: Option<(u64, Vec<u8>)>) -> io::Result<()> {
-        self.next += u32::from(raw.has_ordinal());
-        let entry = RawEntry { vector, ..raw };
+    fn append(&mut self, entry: LogEntry) -> io::Result<()> {
+        self.next += u32::from(entry.has_ordinal());
         self.bytes += entry.size();
         self.pending.push(entry);
         if self.pending.len() >= PACK_ENTRIES || self.bytes >= PACK_BYTES {
@@ -278,19 +259,12 @@ impl Packer<'_> {
     fn flush(&mut self) -> io::Result<()> {
         let new = &mut *self.new;
         let head = CommitHead {
-            seq: self.old.seq,
-            packed: true,
             previous: new.directory.last_commit,
-            first_ordinal: self.first_ordinal,
-            ordinals: self.next - self.first_ordinal,
-            ..CommitHead::default()
+            ..CommitHead::new(&new.facts, self.old.seq, true, self.first_ordinal)
         };
         let pending = std::mem::take(&mut self.pending);
-        let built =
-            commit::build_commit(head, &new.facts, new.end, &pending, &mut self.compressor)?;
-        new.file.write_all_at(new.end, &built.bytes)?;
-        new.end += built.bytes.len() as u64;
-        new.directory.apply_written_commit(&new.facts, built);
+        let built = commit::build_commit(head, new.end, pending, &mut self.compressor)?;
+        new.append(built)?;
         self.first_ordinal = self.next;
         self.bytes = 0;
         Ok(())

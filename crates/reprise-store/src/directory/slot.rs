@@ -1,25 +1,25 @@
 //! The place of one record in the file.
 
-use reprise_types::{BinaryCodec, ByteReader, ByteWriter, EmbeddingSpace, impl_binary_codec};
+use reprise_types::{EmbeddingSpace, RowCodec, impl_row_codec, impl_tagged_codec};
 
-/// State of a record; the values are those in the file.
+/// State of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotState {
-    Live = 1,
-    Forgotten = 2,
-    Lost = 3,
+    Live,
+    Forgotten,
+    Lost,
 }
 
-impl BinaryCodec for SlotState {
-    fn encode(&self, out: &mut ByteWriter) {
-        (*self as u8).encode(out);
+impl_tagged_codec! {
+    SlotState {
+        1 => Live,
+        2 => Forgotten,
+        3 => Lost,
     }
+}
 
-    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
-        let all = [Self::Live, Self::Forgotten, Self::Lost];
-        let number = r.read_u8()?;
-        all.into_iter().find(|state| *state as u8 == number)
-    }
+impl RowCodec for SlotState {
+    const WIDTH: usize = u8::WIDTH;
 }
 
 /// Where a record and its vector are.
@@ -69,6 +69,6 @@ impl Slot {
     }
 }
 
-impl_binary_codec! {
+impl_row_codec! {
     Slot { state, place, block_size, index, space, vector_offset, checksum }
 }

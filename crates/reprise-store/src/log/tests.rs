@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::DateTime;
 use reprise_types::LearningEvent;
 
-use crate::block::RawEntry;
+use crate::codec::LogEntry;
 use crate::commit::ReadCommit;
 use crate::disk::RealDisk;
 use crate::entry::{CommitSeq, StoreEntry};
@@ -13,22 +13,20 @@ use crate::log::Log;
 use crate::options::{OpenOptions, Verify};
 use crate::scan::{ScanItem, SegmentScanner};
 
-fn later(number: u8) -> RawEntry {
-    RawEntry {
-        kind: 77,
-        body: vec![number; 30],
-        vector: None,
-    }
+fn later(number: u8) -> LogEntry {
+    LogEntry::decode(77, &[number; 30]).unwrap()
 }
 
-fn raw_entries(log: &Log) -> Vec<RawEntry> {
+/// Returns the kinds and bodies of all entries.
+fn raw_entries(log: &Log) -> Vec<(u8, Vec<u8>)> {
     let file_id = log.facts.file_id;
     let mut scan = SegmentScanner::new(log.file.clone(), 0, log.end, file_id);
     let mut all = Vec::new();
     while let Some(found) = scan.next_item().unwrap() {
         if let ScanItem::Commit(commit, _) = found {
             let commit: &ReadCommit = &commit;
-            all.extend(commit.decode_raw_entries(file_id).unwrap());
+            let entries = commit.decode_entries(file_id).unwrap();
+            all.extend(entries.into_iter().map(|entry| (entry.kind, entry.body)));
         }
     }
     all
@@ -52,14 +50,14 @@ fn a_later_kind_survives_everything() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(&folder, Verify::Tail);
     for number in 0..3u8 {
-        log.commit_encoded(&[later(number)]).unwrap();
+        log.commit_encoded(vec![later(number)]).unwrap();
         let at = DateTime::UNIX_EPOCH;
         let known = StoreEntry::Learning(Box::new(LearningEvent::Reset { at }));
         log.append(&[known]).unwrap();
     }
-    let before: Vec<RawEntry> = raw_entries(&log);
+    let before = raw_entries(&log);
     assert_eq!(
-        before.iter().map(|raw| raw.kind).collect::<Vec<_>>(),
+        before.iter().map(|entry| entry.0).collect::<Vec<_>>(),
         [77, 15, 77, 15, 77, 15]
     );
     let done = log.start_compaction().unwrap()().unwrap();

@@ -6,7 +6,7 @@ use reprise_types::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_M
 use reprise_types::{Annotation, check_unit_vector};
 
 use crate::block::COMMIT_BYTES_MAX;
-use crate::codec::encode_entry;
+use crate::codec::{LogEntry, encode_entry};
 use crate::directory::LogDirectory;
 use crate::directory::slot::SlotState;
 use crate::entry::StoreEntry;
@@ -140,13 +140,13 @@ pub(super) fn too_large_error(entries: &[StoreEntry], dimensions: u16) -> StoreE
             limit: COMMIT_ENTRIES_MAX,
         };
     }
-    let sizes = entries
-        .iter()
-        .filter_map(|entry| encode_entry(entry, 0, dimensions))
-        .map(|one| one.size());
+    let mut encoded = Vec::new();
+    for entry in entries {
+        encode_entry(&mut encoded, entry, 0, dimensions);
+    }
     StoreError::CommitTooLarge {
         what: "bytes",
-        got: sizes.sum(),
+        got: encoded.iter().map(LogEntry::size).sum(),
         limit: COMMIT_BYTES_MAX,
     }
 }
