@@ -24,7 +24,7 @@ use saving::{StateCheckpoint, WholePart};
 /// Kinds of the engine's own sections: the last instant and the configured space, what was learned,
 /// and tags and links.
 const FACTS: u8 = 40;
-pub(crate) const LEARNING: u8 = 41;
+const LEARNING: u8 = 41;
 pub(crate) const MARKS: u8 = 42;
 
 /// The last instant, and the configured space.
@@ -64,10 +64,10 @@ impl EngineState {
             keys: DedupKeys::default(),
             known_at: DateTime::<Utc>::MIN_UTC,
             space,
-            learning: WholePart::new(learning),
+            learning: WholePart::new(learning, LEARNING, OutcomeLearning::to_bytes),
             configured_space: configured,
             other_spaces: OtherSpaces::default(),
-            marks: WholePart::new(AnnotationIndex::default()),
+            marks: WholePart::new(AnnotationIndex::default(), MARKS, AnnotationIndex::to_bytes),
             checkpoint: StateCheckpoint::default(),
             encoded: Vec::new(),
         }
@@ -131,8 +131,9 @@ impl EngineState {
             return None;
         }
         let mut state = Self::new(index, learning, configured, space);
-        state.learning = state.learning.into_saved();
-        state.marks = WholePart::new(marks).into_saved();
+        *state.marks = marks;
+        state.learning.mark_saved();
+        state.marks.mark_saved();
         state.keys = DedupKeys::open(sections)?;
         state.known_at = known_at;
         Some(state)
@@ -177,8 +178,8 @@ impl EngineState {
         all.extend(keys.map(|mut part| part.take_unsaved(budget)));
         all.extend(index.take_unsaved(budget));
         if *budget > 0 {
-            all.extend(learning.take_unsaved((LEARNING, 0), OutcomeLearning::to_bytes));
-            all.extend(marks.take_unsaved((MARKS, 0), AnnotationIndex::to_bytes));
+            all.extend(learning.take_unsaved());
+            all.extend(marks.take_unsaved());
             let known_at = Some(self.known_at).filter(|at| *at > DateTime::<Utc>::MIN_UTC);
             let facts: EngineFacts = (known_at, self.configured_space.clone());
             all.push(SectionPages::from_value((FACTS, 0), &facts));

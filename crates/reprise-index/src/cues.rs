@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use reprise_types::{BinaryCodec, ByteReader, ByteWriter};
+use reprise_types::{BinaryCodec, ByteReader, ByteWriter, RowCodec};
 
 const SCANNED_BYTES_MAX: usize = 1500;
 /// Most words of a thing before what is said of it.
@@ -57,6 +57,10 @@ impl BinaryCodec for Cues {
     fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
         Self::from_bits(r.read_u8()?)
     }
+}
+
+impl RowCodec for Cues {
+    const WIDTH: usize = 1;
 }
 
 impl Cues {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
-use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId, impl_binary_codec};
+use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId, impl_row_codec};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cues::Cues;
@@ -38,7 +38,7 @@ pub struct Doc {
     pub(crate) speaker: u32,
 }
 
-impl_binary_codec! {
+impl_row_codec! {
     Doc {
         id, timestamp, known_at, forgotten_at, superseded_at, terms, session, speaker, head_terms,
         kind, source, cues
@@ -46,9 +46,6 @@ impl_binary_codec! {
 }
 
 impl Doc {
-    /// Bytes of the saved columns.
-    pub(crate) const BYTES: usize = 16 + 4 * 8 + 3 * 4 + 4;
-
     /// Creates the row of a record whose content is erased.
     pub(crate) fn new_hole(id: RecordId) -> Self {
         Self {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use reprise_types::{SavedPart, run_parts};
+use reprise_types::{PagedBytes, SavedPart, run_parts};
 
 use crate::purge_set::PurgeSet;
 use crate::section_kinds::WORDS;
@@ -36,8 +36,9 @@ pub(crate) struct Lexicon {
 }
 
 impl Lexicon {
-    /// Wraps segments from a file; `None` if they are not adjacent from 0 to `end`.
-    pub(crate) fn from_saved(segments: Vec<Segment>, end: u32) -> Option<Self> {
+    /// Opens segments of a file; `None` if they are damaged, or not adjacent from 0 to `end`.
+    pub(crate) fn from_saved(runs: Vec<PagedBytes>, end: u32) -> Option<Self> {
+        let segments: Vec<Segment> = runs.into_iter().map(Segment::open).collect::<Option<_>>()?;
         let mut next = 0;
         for segment in &segments {
             if segment.first != next {

@@ -3,7 +3,7 @@
 //! The writer maintains the live set of the present. An as-of query builds its own, so that it
 //! returns what a store stopped at that instant would have returned.
 
-use reprise_types::{CowVec, MemorySource, impl_binary_codec};
+use reprise_types::{CowVec, MemorySource, impl_row_codec};
 
 use crate::bits::iter_bits;
 use crate::cues::Cues;
@@ -38,14 +38,11 @@ pub(crate) struct LexicalRow {
     pub(crate) bare_prompt: bool,
 }
 
-impl_binary_codec! {
+impl_row_codec! {
     LexicalRow { session, head_terms, by_user, live, bare_prompt }
 }
 
 impl LexicalRow {
-    /// Bytes of the saved columns.
-    pub(crate) const BYTES: usize = 8;
-
     fn new(row: &Doc, live: bool) -> Self {
         Self {
             session: row.session,
@@ -131,7 +128,7 @@ pub(crate) struct SessionStats {
     pub(crate) terms: u64,
 }
 
-impl_binary_codec! {
+impl_row_codec! {
     SessionStats { last_live, documents, terms }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use reprise_types::{
-    ByteReader, CowVec, LoadJob, SavedColumn, SavedPart, SavedSection, SavedSections, SectionKey,
-    SectionPages, encode_row, open_runs,
+    ByteReader, CowVec, LoadJob, RowCodec as _, SavedPart, SavedSection, SavedSections, SectionKey,
+    SectionPages, column_part, encode_row, open_runs, rows_part,
 };
 
 use crate::docs::{Doc, NO_SESSION, SessionNames};
@@ -21,9 +21,8 @@ use crate::lexicon::Lexicon;
 use crate::live_set::{LexicalRow, LiveSet, NO_DOCUMENT, RankRow, SessionStats};
 use crate::section_kinds::{
     DOCUMENTS, LEXICAL, LIVE, NAMES, SECTION_CELLS, SECTION_GRAPH, SESSIONS, STALE, TOTALS, WORDS,
-    damage_error, find_section,
+    damage_error, open_part,
 };
-use crate::segment::Segment;
 use crate::vectors::{QuantisedVectors, SavedCells};
 use crate::words::HEAD_TERMS;
 use crate::writer::IndexWriter;
@@ -31,9 +30,9 @@ use crate::writer::IndexWriter;
 /// Version of all sections but graph and cells, which have their own. It also covers the analyser's
 /// rules: change it when a text would give other terms or cues.
 const VERSION: u8 = 14;
-/// Bytes of a row of documents: the columns of the document, and its neighbours.
-const DOCUMENT_BYTES: usize = Doc::BYTES + 8;
-const SESSION_BYTES: usize = 16;
+/// A row of documents: the columns of the document, and its neighbours.
+type DocumentRow = (Doc, (u32, u32));
+const DOCUMENT_BYTES: usize = DocumentRow::WIDTH;
 
 impl IndexWriter {
     /// Lists what is saved page by page: the columns, and a part for each segment of words.
@@ -53,9 +52,9 @@ impl IndexWriter {
             }
         };
         let mut all = vec![
-            SavedColumn::boxed((DOCUMENTS, 0), rank_rows, DOCUMENT_BYTES, encode),
-            SavedColumn::of_rows((LEXICAL, 0), lexical_rows, LexicalRow::BYTES),
-            SavedColumn::of_rows((SESSIONS, 0), session_stats, SESSION_BYTES),
+            column_part((DOCUMENTS, 0), rank_rows, DOCUMENT_BYTES, encode),
+            rows_part((LEXICAL, 0), lexical_rows),
+            rows_part((SESSIONS, 0), session_stats),
         ];
         all.extend(self.vectors.parts());
         all.extend(self.lexicon.parts());
@@ -159,10 +158,9 @@ impl IndexWriter {
     /// Opens a saved index. Most of it stays in its file and is read and checked page by page on
     /// demand, until [`Self::load`].
     pub fn from_sections(dimensions: usize, sections: &SavedSections) -> IndexResult<Self> {
-        let find = |tag, part| find_section(sections, (tag, 0), part);
-        let totals = find(TOTALS, "totals")?;
-        let bytes = totals.read_all().ok_or(damage_error("totals"))?;
-        if let Some(got) = bytes.first().copied().filter(|got| *got != VERSION) {
+        let first_byte = |totals: &SavedSection| totals.read_all()?.first().copied();
+        let got = open_part(sections, TOTALS, "totals", first_byte)?;
+        if got != VERSION {
             let (part, expected) = ("totals", VERSION);
             return Err(IndexError::Version {
                 part,
@@ -170,10 +168,8 @@ impl IndexWriter {
                 expected,
             });
         }
-        let r = &mut ByteReader::new(&bytes);
-        let read = r.read_value().filter(|_| r.is_empty());
-        let read: Totals = read.ok_or(damage_error("totals"))?;
-        let (_, (documents, got), documents_counted, terms_counted, forgotten) = read;
+        let totals = open_part(sections, TOTALS, "totals", SavedSection::read_value);
+        let (_, (documents, got), documents_counted, terms_counted, forgotten): Totals = totals?;
         let (live, statistics_documents, by_user) = documents_counted;
         let (live_sessions, head_terms, session_terms) = terms_counted;
         let mut live_set = LiveSet {
@@ -191,8 +187,7 @@ impl IndexWriter {
         }
         let (rows, sessions) = open_columns(sections, documents, &mut live_set)?;
         let vectors = QuantisedVectors::open(sections, dimensions, documents)?;
-        let words = open_runs(WORDS, sections).ok_or(damage_error("words"))?;
-        let words: Option<Vec<Segment>> = words.into_iter().map(Segment::open).collect();
+        let words = open_runs(WORDS, sections);
         let lexicon = words.and_then(|words| Lexicon::from_saved(words, documents as u32));
         let lexicon = lexicon.ok_or(damage_error("words"))?;
         let lengths = [rows.len(), live_set.lexical_rows.len()];
@@ -205,15 +200,17 @@ impl IndexWriter {
         // Numbers that others are counted from, or that memory is taken by, are compared with what
         // is there.
         let is_known = |ordinal: &u32| (*ordinal as usize) < documents;
-        let stale: Option<Vec<u32>> = find(STALE, "stale")?.read_value();
-        let stale = stale.filter(|stale| stale.iter().all(is_known));
-        let stale = stale.ok_or(damage_error("stale"))?;
+        let stale = open_part(sections, STALE, "stale", |section| {
+            let stale: Vec<u32> = section.read_value()?;
+            stale.iter().all(is_known).then_some(stale)
+        })?;
         if !forgotten.iter().all(is_known) || !live_set.has_possible_counts() {
             return Err(damage_error("totals"));
         }
         let mut index = Self::from_columns(rows, sessions, vectors, lexicon, live_set);
         index.forgotten = forgotten;
-        index.damage = Some(Arc::clone(&totals.damage));
+        let of_file = sections.get(&(TOTALS, 0));
+        index.damage = of_file.map(|section| Arc::clone(&section.damage));
         // Damaged cells are learned again, and a damaged graph is grown again.
         let own = |tag| {
             let section = sections.get(&(tag, 0)).cloned();
@@ -270,7 +267,7 @@ impl IndexWriter {
                 ..section.clone()
             };
             let documents = section.length / DOCUMENT_BYTES;
-            open_documents(&section, documents, has_name).ok()
+            open_documents(&section, documents, has_name)
         });
         match moved {
             Some((rows, _)) => self.rows.move_unread_to(&rows),
@@ -303,26 +300,25 @@ fn open_columns(
     documents: usize,
     live_set: &mut LiveSet,
 ) -> IndexResult<(CowVec<Doc>, SessionNames)> {
-    let find = |tag, part| find_section(sections, (tag, 0), part);
-    let is_known = move |stats: &SessionStats| {
-        stats.last_live == NO_DOCUMENT || (stats.last_live as usize) < documents
-    };
-    let stats = find(SESSIONS, "sessions")?;
-    let stats = stats.to_rows(SESSION_BYTES, SessionStats::EMPTY, is_known);
-    live_set.session_stats = stats.ok_or(damage_error("sessions"))?;
-    let live = find(LIVE, "live")?.read_value();
-    live_set.live_bits = live.ok_or(damage_error("live"))?;
-    let names = find(NAMES, "names")?.read_value();
-    let sessions = names.and_then(SessionNames::from_saved);
-    let sessions = sessions.ok_or(damage_error("names"))?;
+    live_set.session_stats = open_part(sections, SESSIONS, "sessions", |section| {
+        section.to_rows(SessionStats::EMPTY, move |stats| {
+            stats.last_live == NO_DOCUMENT || (stats.last_live as usize) < documents
+        })
+    })?;
+    live_set.live_bits = open_part(sections, LIVE, "live", SavedSection::read_value)?;
+    let sessions = open_part(sections, NAMES, "names", |section| {
+        section.read_value().and_then(SessionNames::from_saved)
+    })?;
     let session_count = sessions.len();
     let has_name = move |session: u32| session == NO_SESSION || (session as usize) < session_count;
-    let lexical = find(LEXICAL, "lexical")?;
-    let is_known =
-        move |row: &LexicalRow| has_name(row.session) && usize::from(row.head_terms) <= HEAD_TERMS;
-    let lexical = lexical.to_rows(LexicalRow::BYTES, LexicalRow::default(), is_known);
-    live_set.lexical_rows = lexical.ok_or(damage_error("lexical"))?;
-    let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?, documents, has_name)?;
+    live_set.lexical_rows = open_part(sections, LEXICAL, "lexical", |section| {
+        section.to_rows(LexicalRow::default(), move |row| {
+            has_name(row.session) && usize::from(row.head_terms) <= HEAD_TERMS
+        })
+    })?;
+    let (rows, ranks) = open_part(sections, DOCUMENTS, "documents", |section| {
+        open_documents(section, documents, has_name)
+    })?;
     live_set.rank_rows = ranks;
     Ok((rows, sessions))
 }
@@ -334,7 +330,7 @@ fn open_documents(
     section: &SavedSection,
     documents: usize,
     has_name: impl Fn(u32) -> bool + Copy + Send + Sync + 'static,
-) -> IndexResult<(CowVec<Doc>, CowVec<RankRow>)> {
+) -> Option<(CowVec<Doc>, CowVec<RankRow>)> {
     let is_sound = move |number: usize, (row, rank): &(Doc, RankRow)| {
         let is_in =
             |link: u32, side: Range<usize>| link == NO_DOCUMENT || side.contains(&(link as usize));
@@ -359,12 +355,12 @@ fn open_documents(
     let ranks = section.to_column(DOCUMENT_BYTES, move |number, bytes| {
         of_ranks(number, bytes).1
     });
-    rows.zip(ranks).ok_or(damage_error("documents"))
+    rows.zip(ranks)
 }
 
 fn decode_document(bytes: &[u8]) -> Option<(Doc, RankRow)> {
     let read = ByteReader::with_fixed_layout(bytes).read_value();
-    let (row, (previous, next)): (Doc, (u32, u32)) = read?;
+    let (row, (previous, next)): DocumentRow = read?;
     let rank = RankRow {
         previous,
         next,

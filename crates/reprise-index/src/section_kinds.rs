@@ -1,4 +1,4 @@
-//! The kinds of the index's sections, and how one is found among those of a file.
+//! The kinds of the index's sections, and how one is opened.
 
 use reprise_types::{SavedSection, SavedSections, SectionKey};
 
@@ -35,11 +35,14 @@ pub(crate) fn damage_error(part: &'static str) -> IndexError {
     IndexError::Damaged { part, what }
 }
 
-/// Returns a section by its key.
-pub(crate) fn find_section<'s>(
-    sections: &'s SavedSections,
-    key: SectionKey,
+/// Opens a part of the index from its section.
+pub(crate) fn open_part<T>(
+    sections: &SavedSections,
+    kind: u8,
     part: &'static str,
-) -> IndexResult<&'s SavedSection> {
-    sections.get(&key).ok_or(IndexError::Missing { part })
+    open: impl FnOnce(&SavedSection) -> Option<T>,
+) -> IndexResult<T> {
+    let section = sections.get(&(kind, 0));
+    let section = section.ok_or(IndexError::Missing { part })?;
+    open(section).ok_or(damage_error(part))
 }

@@ -16,10 +16,10 @@ pub use query::VectorScratch;
 pub use query_codes::QueryCodes;
 
 use reprise_hnsw::Metric;
-use reprise_types::{CowVec, SavedColumn, SavedPart, SavedSections};
+use reprise_types::{CowVec, SavedPart, SavedSections, column_part, rows_part};
 
 use crate::error::IndexResult;
-use crate::section_kinds::{CODES, PRESENT, SIGNS, damage_error, find_section};
+use crate::section_kinds::{CODES, PRESENT, SIGNS, damage_error, open_part};
 
 /// Documents whose signs are stored together, by word and not by document.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
@@ -62,29 +62,26 @@ impl QuantisedVectors {
         documents: usize,
     ) -> IndexResult<Self> {
         const PART: &str = "codes";
-        let find = |tag| find_section(sections, (tag, 0), PART);
         let words = signs::words_per_chunk(dimensions);
-        let codes = find(CODES)?.to_column(page_bytes(dimensions), |_, bytes| bytes.into());
-        let signs = find(SIGNS)?.to_column(words * 8, |_, bytes| {
-            let words = bytes.as_chunks().0.iter();
-            words.map(|word| u64::from_le_bytes(*word)).collect()
-        });
-        let present = find(PRESENT)?.to_rows(8, 0, |_| true);
-        let opened = codes
-            .zip(signs)
-            .zip(present)
-            .map(|((codes, signs), present)| Self {
-                dimensions,
-                documents,
-                codes,
-                signs,
-                present,
-            });
-        let fits = |opened: &Self| {
-            let lengths = [opened.codes.len(), opened.signs.len(), opened.present.len()];
-            lengths == [PAGE_DOCUMENTS, CHUNK_DOCUMENTS, 64].map(|each| documents.div_ceil(each))
+        let opened = Self {
+            dimensions,
+            documents,
+            codes: open_part(sections, CODES, PART, |section| {
+                section.to_column(page_bytes(dimensions), |_, bytes| bytes.into())
+            })?,
+            signs: open_part(sections, SIGNS, PART, |section| {
+                section.to_column(words * 8, |_, bytes| {
+                    let words = bytes.as_chunks().0.iter();
+                    words.map(|word| u64::from_le_bytes(*word)).collect()
+                })
+            })?,
+            present: open_part(sections, PRESENT, PART, |section| {
+                section.to_rows(0, |_| true)
+            })?,
         };
-        opened.filter(fits).ok_or(damage_error(PART))
+        let lengths = [opened.codes.len(), opened.signs.len(), opened.present.len()];
+        let fits = lengths == [PAGE_DOCUMENTS, CHUNK_DOCUMENTS, 64].map(|n| documents.div_ceil(n));
+        fits.then_some(opened).ok_or(damage_error(PART))
     }
 
     /// Lists the columns as what is saved.
@@ -94,12 +91,12 @@ impl QuantisedVectors {
             signs::words_per_chunk(self.dimensions) * 8,
         );
         [
-            SavedColumn::of_rows((PRESENT, 0), &mut self.present, 8),
-            SavedColumn::boxed((SIGNS, 0), &mut self.signs, words, |_, signs, out| {
+            rows_part((PRESENT, 0), &mut self.present),
+            column_part((SIGNS, 0), &mut self.signs, words, |_, signs, out| {
                 let words = signs.iter().flatten();
                 out.extend(words.flat_map(|word| word.to_le_bytes()));
             }),
-            SavedColumn::boxed((CODES, 0), &mut self.codes, page, |_, codes, out| {
+            column_part((CODES, 0), &mut self.codes, page, |_, codes, out| {
                 out.extend(codes.iter().flatten());
             }),
         ]

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use rvf_types::FileIdentity;
 
 use reprise_types::{
-    ByteReader, ByteWriter, RowCodec, SavedColumn, SavedPart, SectionKey, SectionPages, encode_all,
+    ByteReader, ByteWriter, SavedPart, SectionKey, SectionPages, encode_all, rows_part,
 };
 
 use crate::commit::{FileFacts, SEQ_MAX};
@@ -141,9 +141,9 @@ pub(crate) fn load_manifest(
     let read = read_manifest(file, facts, offset, end)?;
     Ok(read.and_then(|(manifest, mut directory)| {
         let open = |tag| manifest.sections.open((tag, 0), file, damage);
-        directory.slots = open(SLOTS)?.to_rows(Slot::WIDTH, Slot::LOST, |_| true)?;
+        directory.slots = open(SLOTS)?.to_rows(Slot::LOST, |_| true)?;
         let none = VectorSegment::default();
-        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VectorSegment::WIDTH, none, |_| true)?;
+        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(none, |_| true)?;
         directory.tombstones = open(TOMBSTONES)?.read_value()?;
         directory
             .has_possible_counts()
@@ -163,7 +163,7 @@ pub(crate) fn load_record_states(
     let read = read_manifest(file, facts, offset, end)?;
     Ok(read.and_then(|(manifest, mut directory)| {
         let open = |tag| manifest.sections.open((tag, 0), file, &Arc::default());
-        directory.slots = open(SLOTS)?.to_rows(Slot::WIDTH, Slot::LOST, |_| true)?;
+        directory.slots = open(SLOTS)?.to_rows(Slot::LOST, |_| true)?;
         let tombstones = open(TOMBSTONES).and_then(|all| all.read_value());
         directory.tombstones = tombstones.unwrap_or_default();
         directory.has_possible_counts().then_some(directory)
@@ -210,8 +210,8 @@ pub(crate) fn are_places_sound(
 pub(crate) fn own_parts(directory: &mut LogDirectory) -> [Box<dyn SavedPart + '_>; 2] {
     let (slots, vectors) = (&mut directory.slots, &mut directory.vectors);
     [
-        SavedColumn::of_rows((SLOTS, 0), slots, Slot::WIDTH),
-        SavedColumn::of_rows((VECTOR_SEGMENTS, 0), vectors, VectorSegment::WIDTH),
+        rows_part((SLOTS, 0), slots),
+        rows_part((VECTOR_SEGMENTS, 0), vectors),
     ]
 }
 

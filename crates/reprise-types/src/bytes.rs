@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::cow::CowVec;
 use crate::embedding::{Embedding, EmbeddingSpace};
 use crate::id::{RecallId, RecordId};
+use crate::kind::{MemoryKind, MemorySource};
 use crate::record::{ContentHash, ExternalId, Provenance, RecordBody};
 use crate::run::{
     AdapterFit, AdapterWeights, ChainStep, EndedRun, OutcomePrediction, RecallReceipt, RunPattern,
@@ -379,6 +380,14 @@ encoded_as! {
     RecordId, x: u128 => x.to_u128(), Some(Self::from_u128(x));
     RecallId, x: u128 => x.to_u128(), Some(Self::from_u128(x));
     ContentHash, x: u128 => x.0, Some(Self(x));
+}
+
+impl RowCodec for MemoryKind {
+    const WIDTH: usize = 1;
+}
+
+impl RowCodec for MemorySource {
+    const WIDTH: usize = 1;
 }
 
 impl BinaryCodec for DateTime<Utc> {

@@ -103,8 +103,8 @@ pub use run::{
     RecallReceipt, RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
 };
 pub use section::{
-    LazyValue, LoadJob, SavedColumn, SavedPart, SavedSection, SavedSections, SectionKey,
-    SectionPages, encode_row, open_runs, run_parts, value_loader,
+    LazyValue, LoadJob, SavedPart, SavedSection, SavedSections, SectionKey, SectionPages,
+    column_part, encode_row, open_runs, rows_part, run_parts, value_loader,
 };
 pub use spoken::{EventMention, TimeMention, TimeRelation};
 pub use time::{SystemClock, TimestampError, format_minute_utc, parse_timestamp};

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use crate::bytes::{BinaryCodec, ByteReader, ByteWriter};
+use crate::bytes::{BinaryCodec, ByteReader, ByteWriter, RowCodec};
 use crate::cow::{CowVec, PageFetcher, PagedBytes, SECTION_PAGE_BYTES};
 
 /// The kind of a section, and its number among those of its kind.
@@ -87,48 +87,43 @@ pub trait SavedPart {
 }
 
 /// A column of rows, or a run of bytes, and how its pages are encoded.
-pub struct SavedColumn<'c, T, const CHUNK: usize, const PAGE: usize> {
+struct ColumnPart<'c, T, const CHUNK: usize, const PAGE: usize, E> {
     key: SectionKey,
     rows: &'c mut CowVec<T, CHUNK, PAGE>,
     row_bytes: usize,
-    encode: EncodePage<'c, T>,
+    encode: E,
 }
 
-/// Appends the bytes of the rows of a page, whose number comes first.
-type EncodePage<'c, T> = Box<dyn Fn(usize, &[T], &mut Vec<u8>) + 'c>;
-
-impl<'c, T, const CHUNK: usize, const PAGE: usize> SavedColumn<'c, T, CHUNK, PAGE>
+/// Wraps a column whose rows take `row_bytes` each. `encode` appends the bytes of the rows of a
+/// page, whose number comes first.
+pub fn column_part<'c, T, const CHUNK: usize, const PAGE: usize>(
+    key: SectionKey,
+    rows: &'c mut CowVec<T, CHUNK, PAGE>,
+    row_bytes: usize,
+    encode: impl Fn(usize, &[T], &mut Vec<u8>) + 'c,
+) -> Box<dyn SavedPart + 'c>
 where
     T: Send + Sync + 'static,
 {
-    /// Wraps a column whose rows take `row_bytes` each.
-    pub fn boxed(
-        key: SectionKey,
-        rows: &'c mut CowVec<T, CHUNK, PAGE>,
-        row_bytes: usize,
-        encode: impl Fn(usize, &[T], &mut Vec<u8>) + 'c,
-    ) -> Box<dyn SavedPart + 'c> {
-        Box::new(Self {
-            key,
-            rows,
-            row_bytes,
-            encode: Box::new(encode),
-        })
-    }
+    Box::new(ColumnPart {
+        key,
+        rows,
+        row_bytes,
+        encode,
+    })
+}
 
-    /// Wraps a column of values that have a fixed width.
-    pub fn of_rows(
-        key: SectionKey,
-        rows: &'c mut CowVec<T, CHUNK, PAGE>,
-        row_bytes: usize,
-    ) -> Box<dyn SavedPart + 'c>
-    where
-        T: BinaryCodec,
-    {
-        Self::boxed(key, rows, row_bytes, |_, page, out| {
-            page.iter().for_each(|row| encode_row(row, out));
-        })
-    }
+/// Wraps a column of values that have a fixed width.
+pub fn rows_part<T, const CHUNK: usize, const PAGE: usize>(
+    key: SectionKey,
+    rows: &mut CowVec<T, CHUNK, PAGE>,
+) -> Box<dyn SavedPart + '_>
+where
+    T: RowCodec + Send + Sync + 'static,
+{
+    column_part(key, rows, T::WIDTH, |_, page, out| {
+        page.iter().for_each(|row| encode_row(row, out));
+    })
 }
 
 /// Wraps runs of bytes that never change. The section of each has its place among them as number.
@@ -137,15 +132,16 @@ pub fn run_parts<'r>(
     runs: impl Iterator<Item = &'r mut PagedBytes>,
 ) -> impl Iterator<Item = Box<dyn SavedPart + 'r>> {
     (0..).zip(runs).map(move |(number, run)| {
-        SavedColumn::boxed((kind, number), run, 1, |_, page, out| {
+        column_part((kind, number), run, 1, |_, page, out| {
             out.extend_from_slice(page);
         })
     })
 }
 
-impl<T, const CHUNK: usize, const PAGE: usize> SavedPart for SavedColumn<'_, T, CHUNK, PAGE>
+impl<T, const CHUNK: usize, const PAGE: usize, E> SavedPart for ColumnPart<'_, T, CHUNK, PAGE, E>
 where
     T: Send + Sync + 'static,
+    E: Fn(usize, &[T], &mut Vec<u8>),
 {
     fn key(&self) -> SectionKey {
         self.key
@@ -339,15 +335,14 @@ impl SavedSection {
     /// not pass `is_sound`, becomes `hole` and counts as damaged.
     pub fn to_rows<T, const CHUNK: usize, const PAGE: usize>(
         &self,
-        row_bytes: usize,
         hole: T,
         is_sound: impl Fn(&T) -> bool + Send + Sync + 'static,
     ) -> Option<CowVec<T, CHUNK, PAGE>>
     where
-        T: BinaryCodec + Copy + Send + Sync + 'static,
+        T: RowCodec + Copy + Send + Sync + 'static,
     {
         let damage = Arc::clone(&self.damage);
-        self.to_column(row_bytes, move |_, bytes| {
+        self.to_column(T::WIDTH, move |_, bytes| {
             let row = T::decode(&mut ByteReader::with_fixed_layout(bytes));
             row.filter(&is_sound).unwrap_or_else(|| {
                 damage.store(true, Ordering::Relaxed);

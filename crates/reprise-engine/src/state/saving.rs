@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 
 use reprise_store::CommitSeq;
-use reprise_types::{SectionKey, SectionPages};
+use reprise_types::SectionPages;
 
 /// A checkpoint is due once one entry in so many is new in the log.
 const TAIL_ONE_IN: u64 = 64;
@@ -81,37 +81,32 @@ impl StateCheckpoint {
 #[derive(Debug)]
 pub(crate) struct WholePart<T> {
     value: T,
-    progress: SavingProgress,
+    kind: u8,
+    encode: fn(&T) -> Vec<u8>,
+    /// Whether it is as the file has it, or what is encoded for the next checkpoint.
+    is_saved: bool,
+    /// Whether it is as what is being encoded.
+    is_encoding: bool,
     /// Whether something changed that may be lost with the process.
     has_unsaved_edits: bool,
 }
 
-/// How far the saving of a [`WholePart`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SavingProgress {
-    Changed,
-    /// It is being encoded as it is.
-    Encoding,
-    /// The file has it as it is, or what is encoded for the next checkpoint.
-    Saved,
-}
-
-impl<T> WholePart<T> {
-    /// Takes a value that no checkpoint has.
-    pub(crate) fn new(value: T) -> Self {
+impl<T: Clone + Send + 'static> WholePart<T> {
+    /// Takes a value that no checkpoint has, the kind of its section, and how it is encoded.
+    pub(crate) fn new(value: T, kind: u8, encode: fn(&T) -> Vec<u8>) -> Self {
         Self {
             value,
-            progress: SavingProgress::Changed,
+            kind,
+            encode,
+            is_saved: false,
+            is_encoding: false,
             has_unsaved_edits: false,
         }
     }
 
     /// Notes that it was read from the newest checkpoint.
-    pub(crate) fn into_saved(self) -> Self {
-        Self {
-            progress: SavingProgress::Saved,
-            ..self
-        }
+    pub(crate) fn mark_saved(&mut self) {
+        self.is_saved = true;
     }
 
     /// Gives access to what may be lost with the process, and is saved with the next checkpoint
@@ -121,47 +116,42 @@ impl<T> WholePart<T> {
         &mut self.value
     }
 
-    /// Returns what is to be encoded, if the encoded or saved bytes are not those of now.
-    pub(crate) fn begin_encoding(&mut self) -> Option<T>
-    where
-        T: Clone,
-    {
+    /// Returns work for any thread that encodes it as it is now, if what is saved or encoded is not
+    /// that.
+    pub(crate) fn begin_encoding(
+        &mut self,
+    ) -> Option<impl FnOnce() -> SectionPages + Send + use<T>> {
         let has_unsaved_edits = std::mem::take(&mut self.has_unsaved_edits);
-        (has_unsaved_edits || !self.is_saved()).then(|| {
-            self.progress = SavingProgress::Encoding;
-            self.value.clone()
+        (has_unsaved_edits || !self.is_saved).then(|| {
+            (self.is_saved, self.is_encoding) = (false, true);
+            let (value, kind, encode) = (self.value.clone(), self.kind, self.encode);
+            move || SectionPages::from_bytes((kind, 0), &encode(&value))
         })
     }
 
     /// Notes that what is encoded by now is in the next checkpoint. Returns `false` if it must not
     /// be: something changed since.
     pub(crate) fn finish_encoding(&mut self) -> bool {
-        let is_current = self.progress == SavingProgress::Encoding;
-        if is_current {
-            self.progress = SavingProgress::Saved;
-        }
+        let is_current = std::mem::take(&mut self.is_encoding);
+        self.is_saved |= is_current;
         is_current
     }
 
     pub(crate) fn is_saved(&self) -> bool {
-        self.progress == SavingProgress::Saved
+        self.is_saved
     }
 
-    /// Encodes it for the last step of a checkpoint, unless what is encoded or saved is as it is
+    /// Encodes it for the last step of a checkpoint, unless what is saved or encoded is as it is
     /// now. It counts as saved from now on.
-    pub(crate) fn take_unsaved(
-        &mut self,
-        key: SectionKey,
-        encode: impl FnOnce(&T) -> Vec<u8>,
-    ) -> Option<SectionPages> {
-        let pages = (!self.is_saved()).then(|| SectionPages::from_bytes(key, &encode(&self.value)));
-        self.progress = SavingProgress::Saved;
-        pages
+    pub(crate) fn take_unsaved(&mut self) -> Option<SectionPages> {
+        let is_saved = std::mem::replace(&mut self.is_saved, true);
+        self.is_encoding = false;
+        (!is_saved).then(|| SectionPages::from_bytes((self.kind, 0), &(self.encode)(&self.value)))
     }
 
     /// Notes that nothing of it is saved.
     pub(crate) fn mark_unsaved(&mut self) {
-        self.progress = SavingProgress::Changed;
+        (self.is_saved, self.is_encoding) = (false, false);
     }
 }
 
@@ -175,7 +165,7 @@ impl<T> Deref for WholePart<T> {
 
 impl<T> DerefMut for WholePart<T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.progress = SavingProgress::Changed;
+        (self.is_saved, self.is_encoding) = (false, false);
         &mut self.value
     }
 }
@@ -184,28 +174,42 @@ impl<T> DerefMut for WholePart<T> {
 mod tests {
     use super::*;
 
+    fn part(value: &[u8]) -> WholePart<Vec<u8>> {
+        WholePart::new(value.to_vec(), 41, Clone::clone)
+    }
+
+    fn saved(value: &[u8]) -> WholePart<Vec<u8>> {
+        let mut part = part(value);
+        part.mark_saved();
+        part
+    }
+
+    /// Encodes it on another thread, and returns how many bytes it has.
+    fn encode(part: &mut WholePart<Vec<u8>>) -> Option<usize> {
+        part.begin_encoding().map(|encode| encode().length)
+    }
+
     /// Takes a last step, and returns the bytes that it encodes.
     fn last_step(part: &mut WholePart<Vec<u8>>) -> Option<usize> {
-        let pages = part.take_unsaved((41, 0), Clone::clone);
-        pages.map(|pages| pages.length)
+        part.take_unsaved().map(|pages| pages.length)
     }
 
     #[test]
     fn what_did_not_change_is_not_encoded_by_the_writer() {
-        let mut part = WholePart::new(vec![1; 10_000]);
-        assert!(part.begin_encoding().is_some());
+        let mut part = part(&[1; 10_000]);
+        assert_eq!(encode(&mut part), Some(10_000));
         assert!(part.finish_encoding());
         assert_eq!(last_step(&mut part), None);
-        assert!(part.begin_encoding().is_none(), "it is saved");
-        let mut reopened = WholePart::new(vec![1; 10]).into_saved();
+        assert_eq!(encode(&mut part), None, "it is saved");
+        let mut reopened = saved(&[1; 10]);
         assert_eq!(last_step(&mut reopened), None);
     }
 
     #[test]
     fn what_changes_until_the_last_step_is_encoded_there() {
-        let mut part = WholePart::new(vec![1; 10_000]);
+        let mut part = part(&[1; 10_000]);
         for is_late in [false, true] {
-            assert!(part.begin_encoding().is_some());
+            assert!(encode(&mut part).is_some());
             assert!(is_late || part.finish_encoding());
             part.push(2);
             assert!(!part.finish_encoding(), "what was encoded is not as it is");
@@ -218,14 +222,14 @@ mod tests {
 
     #[test]
     fn what_may_be_lost_is_saved_with_the_next_checkpoint_that_is_begun() {
-        let mut part = WholePart::new(vec![1]).into_saved();
+        let mut part = saved(&[1]);
         part.edit_unsaved().push(2);
         assert_eq!(last_step(&mut part), None);
-        assert_eq!(part.begin_encoding(), Some(vec![1, 2]));
+        assert_eq!(encode(&mut part), Some(2));
         part.edit_unsaved().push(3);
         assert!(part.finish_encoding());
         assert_eq!(last_step(&mut part), None);
-        assert_eq!(part.begin_encoding(), Some(vec![1, 2, 3]));
+        assert_eq!(encode(&mut part), Some(3));
         assert_eq!(last_step(&mut part), Some(3), "what nobody has encoded yet");
     }
 }

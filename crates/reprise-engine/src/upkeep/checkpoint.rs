@@ -5,7 +5,6 @@ use reprise_types::SectionPages;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::state::{LEARNING, MARKS};
 
 /// The result of writing a checkpoint.
 pub type CheckpointOutcome = Result<(), EngineError>;
@@ -65,11 +64,8 @@ impl Engine {
         );
         Ok(move || {
             let mut all = graph.map_or_else(Vec::new, |encode| encode());
-            let mut add = |kind, bytes: Option<Vec<u8>>| {
-                all.extend(bytes.map(|bytes| SectionPages::from_bytes((kind, 0), &bytes)));
-            };
-            add(LEARNING, learning.map(|learning| learning.to_bytes()));
-            add(MARKS, marks.map(|marks| marks.to_bytes()));
+            all.extend(learning.map(|encode| encode()));
+            all.extend(marks.map(|encode| encode()));
             all
         })
     }

@@ -191,8 +191,9 @@ mod tests {
             let copy = keys.publish();
             assert_eq!(copy.get(key(&number.to_string())), Some(number));
             if number % 100 == 99 {
-                let pages = take_all(&mut keys);
-                saved_bytes += pages.iter().map(SectionPages::size).sum::<usize>();
+                let sections = take_all(&mut keys);
+                let pages = sections.iter().flat_map(|section| &section.pages);
+                saved_bytes += pages.map(|(_, bytes)| bytes.len()).sum::<usize>();
             }
         }
         assert!(keys.runs.len() <= 12, "{}", keys.runs.len());

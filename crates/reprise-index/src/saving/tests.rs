@@ -364,7 +364,7 @@ fn neighbours_that_lead_back_are_damage() {
     let sections = sample().to_sections();
     for own in 0..12_u32 {
         for link in (0..14).chain([NO_DOCUMENT - 1]) {
-            let row = own as usize * DOCUMENT_BYTES + Doc::BYTES;
+            let row = own as usize * DOCUMENT_BYTES + Doc::WIDTH;
             let previous = load(&forge(&sections, DOCUMENTS, row, &link.to_le_bytes()));
             assert_eq!(previous.is_ok(), link < own, "{own} after {link}");
             let next = load(&forge(&sections, DOCUMENTS, row + 4, &link.to_le_bytes()));
@@ -379,7 +379,7 @@ fn neighbours_that_lead_back_are_damage() {
         ..MemoryFilter::default()
     };
     for last in (0..14).chain([NO_DOCUMENT]) {
-        let at = SESSION_BYTES;
+        let at = SessionStats::WIDTH;
         let Ok(snapshot) = load(&forge(&sections, SESSIONS, at, &last.to_le_bytes())) else {
             assert!((12..NO_DOCUMENT).contains(&last), "{last}");
             continue;
