@@ -7,6 +7,7 @@
 
 mod candidates;
 mod contradictions;
+mod exchanges;
 mod known_part;
 mod leads;
 mod learned;
@@ -22,7 +23,7 @@ use std::sync::Mutex;
 
 use reprise_rank::{
     Ablation, ExplainedQuestion, Fusion, Leads, ScoreModel, ScoredCandidate, decide_order,
-    decide_shown, lift_answers,
+    decide_shown, lift_answers, put_steps_below,
 };
 use reprise_types::{
     DegradedPart, EmbeddingSpace, LearningEngine, RecallId, RecallRequest, RecallResponse,
@@ -32,6 +33,7 @@ use reprise_types::{
 use crate::snapshot::Snapshot;
 use candidates::CandidateSet;
 use contradictions::find_contradictions;
+use exchanges::Exchanges;
 use leads::{asked_before_note, list_answers_to_prompt, prompts_with_word_note};
 use learned::add_learned;
 use plan::RecallPlan;
@@ -127,11 +129,17 @@ impl Snapshot {
             let (found, names) = candidates::find_candidates(self, &plan, look_up, search);
             let mut scene = Scene::new(self, &plan, &found);
             scene.build_candidates(found.ordinals, looked_at);
-            let leads = leads::extract_leads(&scene, looked_at);
+            let exchanges = Exchanges::find(&scene, looked_at);
+            let missing: Vec<u32> = exchanges.list_missing(looked_at).collect();
+            scene.add_candidates(&missing, looked_at);
+            let leads = leads::extract_leads(&scene, &exchanges, looked_at);
             let mut model = ScoreModel::new(&call.ablation);
-            fuse_candidates(&scene, (&found, looked_at), &leads, &mut model, ranked);
+            let turns = (&leads, &exchanges);
+            fuse_candidates(&scene, (&found, looked_at), turns, &mut model, ranked);
             names.lift_holders(ranked);
-            lift_answers(ranked, |prompt| list_answers_to_prompt(&scene, prompt));
+            let answers_to = |prompt| list_answers_to_prompt(&scene, &exchanges, prompt);
+            lift_answers(ranked, answers_to);
+            put_steps_below(ranked, |ordinal| exchanges.find_step(&scene, ordinal));
             let contradictions = find_contradictions(self, &plan, ranked);
             contradictions.lift_newer(ranked);
             let mut ranked = add_learned(&scene, ranked, learning);
@@ -149,6 +157,7 @@ impl Snapshot {
                 },
                 contradictions: &contradictions,
                 leads: &leads,
+                exchanges: &exchanges,
                 learning,
             };
             let (results, damaged) = read_back::read_results(&explanations, &ranked);
@@ -194,7 +203,7 @@ impl Snapshot {
 fn fuse_candidates(
     scene: &Scene<'_>,
     (found, looked_at): (&CandidateSet<'_>, &[RecallCandidate]),
-    leads: &Leads,
+    (leads, exchanges): (&Leads, &Exchanges),
     model: &mut ScoreModel,
     ranked: &mut Vec<ScoredCandidate>,
 ) {
@@ -203,9 +212,10 @@ fn fuse_candidates(
         scene.has_evidence(one)
             || found.always_ranked.binary_search(&one.ordinal).is_ok()
             || leads.gain_of(one.ordinal) > 0.0
+            || exchanges.prompt_of(one.ordinal).is_some()
     };
     let measured = looked_at.iter().filter(counts);
-    let measured = measured.map(|one| scene.measure(one, leads));
+    let measured = measured.map(|one| scene.measure(one, leads, exchanges));
     let fusion = Fusion {
         question: scene.signal_context(),
         considered: plan.view.considered_count() - leads.count,
@@ -213,7 +223,12 @@ fn fuse_candidates(
         most: plan.ranked,
         always_ranked: found.always_ranked,
         records_of_its_run: &|ordinal| measure::records_of_its_run(snapshot, ordinal),
-        likeness: &|one, other| scene.similarity_of(one, other),
+        likeness: &|one, other| {
+            if exchanges.are_one(one, other) {
+                return 1.0;
+            }
+            scene.similarity_of(one, other)
+        },
     };
     fusion.fuse_candidates(measured, model, ranked);
 }

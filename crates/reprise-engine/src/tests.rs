@@ -9,6 +9,7 @@ mod branches;
 mod checkpoints;
 mod contradicting;
 mod correcting;
+mod exchanges;
 mod full;
 mod joining;
 mod judging;

@@ -11,7 +11,7 @@ pub(crate) mod excerpt;
 pub(crate) mod judgements;
 pub(crate) mod merge_wordings;
 
-use reprise_types::{RecallResponse, RecordType, RelevanceVerdict, RetrievedMemory};
+use reprise_types::{MemoryRecord, RecallResponse, RecordType, RelevanceVerdict, RetrievedMemory};
 
 use crate::candidate::compute_evidence;
 use crate::logits::{logistic, logit, logit_within};
@@ -52,7 +52,7 @@ const OUTCOMES_OF_A_SESSION: usize = 3;
 const SUCCESS_COSINE: f32 = 0.2;
 /// Score from which a result is likely to answer whatever the cosine, and which a stored prompt
 /// that asks for something needs for a line, because what was told to an agent with a task is
-/// mostly about that task.
+/// mostly about that task; so does a record of a run or an edit without a word on it.
 const LIKELY_SCORE: f32 = 0.65;
 /// Name of the signal of a judge.
 pub(crate) const JUDGE_SIGNAL: &str = "second_judge";
@@ -194,10 +194,28 @@ fn help_probability(one: &RetrievedMemory, best: f32) -> f32 {
     if record.is_prompt() && one.score < LIKELY_SCORE && !tells_only(&record.body.text) {
         return 0.0;
     }
+    if tells_step_only(record) && one.score < LIKELY_SCORE && one.why.matched_identifiers.is_empty()
+    {
+        return 0.0;
+    }
     let score = logit(one.sona_score);
     let sum = START + SCORE * score + BEHIND * (score - best) + COSINE * cosine + WORDS * words;
     let sum = help_logit(one, score, best).unwrap_or(sum);
     logistic(sum).max(least)
+}
+
+/// Whether a record says no more than that something ran, or that a file was edited: that is what
+/// an answer took, and none.
+fn tells_step_only(record: &MemoryRecord) -> bool {
+    let text = record.body.text.trim();
+    match record.record_type() {
+        RecordType::Test | RecordType::Command => text.ends_with(" passed") && !text.contains('\n'),
+        RecordType::Document => {
+            let is_of_session = record.details.is_some() && !record.session_id.is_empty();
+            is_of_session && text.starts_with("Edited ")
+        }
+        _ => false,
+    }
 }
 
 /// Returns the logit that a judged line helps; `None` for a line without a judgement. `score` and

@@ -312,7 +312,8 @@ pub struct RankExplanation {
     /// neighbours, session and speaker.
     #[serde(default)]
     pub dialogue: f32,
-    /// One minus the cosine of query and record above the point where the model's cosines begin (0
+    /// One minus the cosine of query and record, or of query and the prompt that the record answers
+    /// if that is nearer, above the point where the model's cosines begin (0
     /// for the built-in one); `None` if either has no vector.
     pub raw_distance: Option<f32>,
     /// Query words that the record has, as the query wrote them.
@@ -358,6 +359,10 @@ pub struct RankExplanation {
     /// When the one that contradicts it was said: until then this one held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<DateTime<Utc>>,
+    /// The answer that ended the turn in which this record was a step on the way, such as a test
+    /// or an edited file: where the answer is shown, the step adds nothing.
+    #[serde(skip)]
+    pub step_of: Option<RecordId>,
 }
 
 impl RankExplanation {

@@ -3,6 +3,7 @@
 use reprise_index::{DocTraits, Query, QueryTerm};
 use reprise_rank::{FOLLOWERS_MAX, Leads, PromptAim, PromptAnswers};
 
+use super::exchanges::Exchanges;
 use super::scene::{RecallCandidate, Scene};
 use crate::snapshot::Snapshot;
 
@@ -30,18 +31,28 @@ const RARE_PROMPTS_MAX: usize = 8;
 const RUN_MAX: usize = 16;
 
 /// Removes the leads from the candidates, and notes what followed them.
-pub(super) fn extract_leads(scene: &Scene<'_>, candidates: &mut Vec<RecallCandidate>) -> Leads {
+pub(super) fn extract_leads(
+    scene: &Scene<'_>,
+    exchanges: &Exchanges,
+    candidates: &mut Vec<RecallCandidate>,
+) -> Leads {
     let mut leads = Leads::default();
     if scene.plan.traits.asks_for_questions {
         return leads;
     }
     candidates.retain(|candidate| {
-        let is_lead = only_asks(scene, candidate);
+        let is_lead = only_asks(scene, candidate) || exchanges.is_unanswered(candidate.ordinal);
         if is_lead {
             let same = sameness_with_question(scene, candidate);
             leads.add_lead(candidate.ordinal, same, || {
-                let ends = |traits: &DocTraits| traits.bare_prompt;
-                list_followers(scene, candidate.ordinal, FOLLOWERS_MAX, ends)
+                let answer = exchanges.answer_to(candidate.ordinal);
+                answer.map_or_else(
+                    || {
+                        let ends = |traits: &DocTraits| traits.bare_prompt;
+                        list_followers(scene, candidate.ordinal, FOLLOWERS_MAX, ends)
+                    },
+                    |answer| vec![answer],
+                )
             });
         }
         !is_lead
@@ -50,9 +61,19 @@ pub(super) fn extract_leads(scene: &Scene<'_>, candidates: &mut Vec<RecallCandid
     leads
 }
 
-/// Returns what followed a stored prompt and is about the question, if the prompt tells something,
-/// and asks for an answer or for work.
-pub(super) fn list_answers_to_prompt(scene: &Scene<'_>, prompt: u32) -> PromptAnswers {
+/// Returns what came of a stored prompt that leads to it; of one that tells what the question asks
+/// for, what followed and is about the question, if it also asks for an answer or for work.
+pub(super) fn list_answers_to_prompt(
+    scene: &Scene<'_>,
+    exchanges: &Exchanges,
+    prompt: u32,
+) -> PromptAnswers {
+    if let Some(answer) = exchanges.answer_to(prompt) {
+        return PromptAnswers {
+            followers: vec![answer],
+            comes_first: true,
+        };
+    }
     let traits = scene.index.doc_traits(prompt, &scene.plan.view);
     let Some(traits) = traits.filter(|traits| traits.informative_prompt) else {
         return PromptAnswers::default();
@@ -133,7 +154,7 @@ fn can_be_typed(word: &str) -> bool {
 }
 
 /// Returns at most `most` records after one in its session, up to the first that `ends` them.
-fn list_followers(
+pub(super) fn list_followers(
     scene: &Scene<'_>,
     ordinal: u32,
     most: usize,

@@ -1,8 +1,11 @@
 //! Measures candidates for the ranking, and says what relates them.
 
-use reprise_rank::{Leads, MeasuredCandidate, OutcomeMeasures, SignalContext, run_term};
+use reprise_rank::{
+    Leads, MeasuredCandidate, OutcomeMeasures, SignalContext, compute_evidence, run_term,
+};
 use reprise_types::MemorySource;
 
+use super::exchanges::Exchanges;
 use super::scene::{RecallCandidate, Scene};
 use crate::snapshot::Snapshot;
 
@@ -30,8 +33,40 @@ impl Scene<'_> {
             || self.lexical.session_score(candidate.traits.session) > 0.0
     }
 
-    /// Measures a candidate.
-    pub(super) fn measure(&self, candidate: &RecallCandidate, leads: &Leads) -> MeasuredCandidate {
+    /// Measures a candidate: an answer together with the prompt that it answers.
+    pub(super) fn measure(
+        &self,
+        candidate: &RecallCandidate,
+        leads: &Leads,
+        exchanges: &Exchanges,
+    ) -> MeasuredCandidate {
+        let Some(prompt) = exchanges.prompt_of(candidate.ordinal) else {
+            return self.measure_alone(candidate, leads);
+        };
+        // What is a part of its own text is no neighbour that speaks for it, too.
+        let alone = candidate.without_neighbour(prompt);
+        self.add_prompt(self.measure_alone(&alone, leads), prompt)
+    }
+
+    /// Adds the measures of its prompt to those of an answer: the two are one text in two parts.
+    fn add_prompt(&self, answer: MeasuredCandidate, prompt: u32) -> MeasuredCandidate {
+        let mask = self.lexical.term_mask(answer.ordinal) | self.lexical.term_mask(prompt);
+        let share = self.lexical.weighted_coverage(mask);
+        let cosine = |ordinal: u32| self.nearness_of(ordinal).map(|near| near.cosine);
+        let cosines = cosine(answer.ordinal).into_iter().chain(cosine(prompt));
+        let terms = self.index.doc_traits(prompt, &self.plan.view);
+        MeasuredCandidate {
+            terms: answer.terms + terms.map_or(0, |traits| traits.terms),
+            meaning: answer.meaning.max(self.meaning_score(prompt)),
+            words: answer.words.max(self.words_score(prompt)),
+            share,
+            evidence: compute_evidence(share, cosines.reduce(f32::max)).max(answer.evidence),
+            ..answer
+        }
+    }
+
+    /// Measures a candidate by itself and its neighbours.
+    fn measure_alone(&self, candidate: &RecallCandidate, leads: &Leads) -> MeasuredCandidate {
         let (ordinal, traits) = (candidate.ordinal, &candidate.traits);
         let is_of_type = self.plan.of_type.binary_search(&ordinal).is_ok();
         let speaker = traits.speaker;

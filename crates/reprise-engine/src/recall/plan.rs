@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use reprise_index::{IndexView, OtherModelVectors, Query, QueryCodes};
 use reprise_rank::{
-    QuestionTimes, QuestionTraits, RequiredContent, find_asked_type, question_subject, type_term,
+    QuestionTimes, QuestionTraits, RequiredContent, asks_for_fact, find_asked_type,
+    question_subject, type_term,
 };
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{
@@ -28,6 +29,8 @@ pub(super) struct RecallPlan<'a> {
     /// The subject's words as the index spells them.
     pub(super) query: Query,
     pub(super) traits: QuestionTraits,
+    /// Whether it asks for a fact, and not what came of something.
+    pub(super) asks_for_fact: bool,
     /// The records of the type that is plainly asked for, ascending.
     pub(super) of_type: Vec<u32>,
     pub(super) required: RequiredContent,
@@ -160,6 +163,7 @@ impl<'a> RecallPlan<'a> {
         Self {
             query: query_words(snapshot, request, &when),
             traits,
+            asks_for_fact: asks_for_fact(&request.query),
             of_type: records_of_asked_type(snapshot, &request.query),
             required: RequiredContent::from_question(&request.query),
             view: restrict_view(view, &when),

@@ -12,6 +12,7 @@ use reprise_types::{
     LearningEngine, MemoryRecord, MemorySource, RecordId, RetrievedMemory, Visibility, to_one_line,
 };
 
+use super::exchanges::Exchanges;
 use super::scene::Scene;
 use crate::snapshot::Snapshot;
 
@@ -25,6 +26,7 @@ pub(super) struct Explanations<'a> {
     pub(super) question: &'a ExplainedQuestion<'a>,
     pub(super) contradictions: &'a Contradictions,
     pub(super) leads: &'a Leads,
+    pub(super) exchanges: &'a Exchanges,
     pub(super) learning: &'a dyn LearningEngine,
 }
 
@@ -83,16 +85,19 @@ impl<'a> Explanations<'a> {
             let doc = snapshot.index.doc(ordinal)?;
             Some((doc.id, doc.timestamp()))
         };
+        let id_of = |ordinal: u32| Some(snapshot.index.doc(ordinal)?.id);
+        let step = self.exchanges.find_step(scene, ordinal);
         let newer = self.contradictions.find_newest_contradicting(ordinal);
         let earlier = self.leads.find_preceding_question(ordinal);
         let query = &scene.plan.query;
         ResultFacts {
-            nearness: scene.nearness_of(ordinal),
+            nearness: scene.nearness_of_exchange(self.exchanges, ordinal),
             known_part_cosine: scene.cosine_with_known_part(ordinal),
             matched_words: scene.lexical.matched_words(ordinal, query),
             same_words: words_of_mask(scene, scene.lexical.term_mask(ordinal)),
             respelled: respelled_words(scene, ordinal, &record.text),
-            around: collect_surroundings(scene, ordinal),
+            around: collect_surroundings(scene, ordinal, self.exchanges),
+            step_of: step.and_then(|step| id_of(step.answer)),
             worked: snapshot.learner.record_outcomes(record.id),
             taught_by: self
                 .learning
@@ -113,7 +118,11 @@ pub(super) fn counted_words<'a>(scene: &Scene<'a>) -> Vec<(&'a str, bool)> {
         .collect()
 }
 
-fn collect_surroundings<'a>(scene: &Scene<'a>, ordinal: u32) -> Surroundings<'a> {
+fn collect_surroundings<'a>(
+    scene: &Scene<'a>,
+    ordinal: u32,
+    exchanges: &Exchanges,
+) -> Surroundings<'a> {
     let Some(traits) = scene.index.doc_traits(ordinal, &scene.plan.view) else {
         return Surroundings::default();
     };
@@ -123,8 +132,11 @@ fn collect_surroundings<'a>(scene: &Scene<'a>, ordinal: u32) -> Surroundings<'a>
         words_of_mask(scene, mask)
     };
     let (previous, next) = traits.neighbours;
+    let prompt = exchanges.prompt_of(ordinal);
+    let previous = previous.filter(|previous| Some(*previous) != prompt);
     let session = traits.session;
     Surroundings {
+        prompt_words: words(prompt),
         previous_words: words(previous),
         next_words: words(next),
         session_words: session.map(|_| scene.session_words_score(session)),

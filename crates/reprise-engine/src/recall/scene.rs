@@ -95,6 +95,15 @@ pub(super) struct RecallCandidate {
 }
 
 impl RecallCandidate {
+    /// Returns it without a neighbour.
+    pub(super) fn without_neighbour(mut self, ordinal: u32) -> Self {
+        let (previous, next) = &mut self.traits.neighbours;
+        for near in [previous, next] {
+            *near = near.filter(|near| *near != ordinal);
+        }
+        self
+    }
+
     /// Returns the neighbours with which it is in a dialogue.
     pub(super) fn dialogue_neighbours(&self) -> impl Iterator<Item = u32> {
         let (previous, next) = self.traits.neighbours;
@@ -189,28 +198,39 @@ impl<'a> Scene<'a> {
             let best = shares.fold(0.0, f32::max);
             self.words_worth = (best / SHARE_FULL).min(1.0).powi(2);
         }
-        out.extend(ordinals.iter().filter_map(|&ordinal| {
-            let traits = self.index.doc_traits(ordinal, &self.plan.view)?;
-            let nearness = self.nearness_of(ordinal);
-            let own = traits.embedded && self.plan.codes.is_some();
-            Some(RecallCandidate {
-                ordinal,
-                traits,
-                is_comparable: own || nearness.is_some(),
-                meaning: nearness.map_or(0.0, |near| near.standard),
-                evidence: compute_evidence(
-                    self.word_share(ordinal),
-                    nearness.map(|near| near.cosine),
-                ),
-                words: self.words_score(ordinal),
-                session_meaning: 0.0,
-                dialogue_share: dialogue_share(&traits),
-            })
-        }));
+        out.extend(ordinals.iter().filter_map(|at| self.build_candidate(*at)));
         self.names_a_speaker = out
             .iter()
             .any(|candidate| self.is_named_speaker(candidate.traits.speaker));
         set_session_meanings(out);
+    }
+
+    /// Adds candidates, which stay in the order of their ordinals.
+    pub(super) fn add_candidates(&self, ordinals: &[u32], out: &mut Vec<RecallCandidate>) {
+        if ordinals.is_empty() {
+            return;
+        }
+        out.extend(ordinals.iter().filter_map(|at| self.build_candidate(*at)));
+        out.sort_unstable_by_key(|one| one.ordinal);
+        out.dedup_by_key(|one| one.ordinal);
+        set_session_meanings(out);
+    }
+
+    /// Looks at one candidate, without its session.
+    fn build_candidate(&self, ordinal: u32) -> Option<RecallCandidate> {
+        let traits = self.index.doc_traits(ordinal, &self.plan.view)?;
+        let nearness = self.nearness_of(ordinal);
+        let own = traits.embedded && self.plan.codes.is_some();
+        Some(RecallCandidate {
+            ordinal,
+            traits,
+            is_comparable: own || nearness.is_some(),
+            meaning: nearness.map_or(0.0, |near| near.standard),
+            evidence: compute_evidence(self.word_share(ordinal), nearness.map(|near| near.cosine)),
+            words: self.words_score(ordinal),
+            session_meaning: 0.0,
+            dialogue_share: dialogue_share(&traits),
+        })
     }
 
     /// Returns the standard score of a record's cosine; 0, which is the mean, if one of the two has

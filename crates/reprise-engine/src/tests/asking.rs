@@ -268,9 +268,9 @@ pub(super) fn what_came_of_a_task_stands_with_the_prompt_that_gave_it() {
     let rule = "From now on we keep the rate limiter of the pods in the gateway";
     let came = "The limiter kept its counter in process memory; I moved the counter to Redis.";
     for (prompt, expected) in [
-        // Who asks about what went wrong wants what it was, and not that it was asked.
+        // Who asks about what went wrong, or was to be done, wants what came of it.
         (fix, &["told", "asked"][..]),
-        (task, &["asked", "told"]),
+        (task, &["told", "asked"]),
         (rule, &["asked"]),
     ] {
         let mut bench = EngineBench::new();
