@@ -317,7 +317,7 @@ impl LogDirectory {
                 (_, None) => {}
             }
         }
-        if later.seq > self.seq {
+        if later.seq >= self.seq {
             self.cursors.clone_from(&later.cursors);
             self.seq = later.seq;
         }

@@ -246,14 +246,12 @@ impl<'a> RecoveryFold<'a> {
     }
 
     /// Applies a commit whose vectors are not whole, if what was found was written after its sync:
-    /// then its vectors are damaged. Damage and vectors prove nothing, nor do pages and a closing
-    /// index in another place.
+    /// then its vectors are damaged. Damage proves nothing, nor do segments in another place that
+    /// do not say what file they belong to.
     fn settle_doubtful_commit(&mut self, found: &ScanItem) -> io::Result<()> {
         let came_later = match found {
             ScanItem::Commit(..) | ScanItem::Manifest { .. } | ScanItem::Foreign { .. } => true,
-            ScanItem::Own { offset, kind, .. } => {
-                matches!(*kind, TYPE_PAGES | TYPE_CLOSING) && *offset == self.next_segment_offset()
-            }
+            ScanItem::Own { offset, .. } => *offset == self.next_segment_offset(),
             ScanItem::Damage(_) => false,
         };
         match self.doubtful.take_if(|_| came_later) {
@@ -348,7 +346,7 @@ impl<'a> RecoveryFold<'a> {
     fn apply_manifest(&mut self, offset: u64, payload: &[u8]) -> io::Result<()> {
         let end = offset + segment_size(payload.len() as u64);
         self.valid_end = end;
-        let Some((manifest, _)) = Manifest::decode(payload, offset) else {
+        let Some((manifest, named)) = Manifest::decode(payload, offset) else {
             let what = "a manifest whose pages are missing";
             let damage = DamagedRange::new(offset, end - offset, what);
             if !self.report.has_damage_at(&damage) {
@@ -356,9 +354,14 @@ impl<'a> RecoveryFold<'a> {
             }
             return Ok(());
         };
-        if manifest.seq > self.directory.seq || !self.report.missing_commits.is_empty() {
+        let is_behind = manifest.seq > self.directory.seq
+            || named.last_commit != self.directory.last_commit
+            || !self.report.missing_commits.is_empty()
+            || !self.report.missing_records.is_empty();
+        if is_behind {
             // Commits before the manifest are missing, but its sections have the record count, the
-            // forgotten records and the cursors.
+            // forgotten records and the cursors. Packed commits have one number, so that it does
+            // not tell of the last of them.
             self.note_missing_commits(manifest.seq);
             self.merge_record_states(offset)?;
         }

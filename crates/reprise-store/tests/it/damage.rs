@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reprise_simulation as testing;
 use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
-use reprise_store::{Log, OpenOptions, StoreError, Verify, list_segments};
+use reprise_store::{Log, OpenOptions, StoreEntry, StoreError, Verify, list_segments};
 use reprise_types::VectorStore;
 
 use crate::{open, open_readonly, record, run_steps};
@@ -247,9 +247,22 @@ fn a_last_commit_with_a_damaged_vector_stays_whatever_follows_it() {
     with_pages.truncate(of_pages.end);
     with_pages[last.offset as usize + 64 + 6 + 8] ^= 1;
     let foreign = theirs.file_bytes(&testing::log_path()).unwrap();
-    let mut bytes = with_pages[..of_pages.start].to_vec();
-    bytes.extend_from_slice(&foreign[of_pages]);
-    for bytes in [bytes, with_pages] {
+    let mut with_foreign = with_pages[..of_pages.start].to_vec();
+    with_foreign.extend_from_slice(&foreign[of_pages.clone()]);
+    // The vectors of the next commit prove that it was begun.
+    let with_next = {
+        let disk = SimDisk::new();
+        let mut log = open(&disk, Verify::Tail).log;
+        for i in 0..4 {
+            log.append(&[record(i, &format!("text {i}"))]).unwrap();
+        }
+        let segments = list_segments(&disk, &testing::log_path()).unwrap();
+        let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
+        bytes.truncate(segments.last().unwrap().offset as usize);
+        bytes[last.offset as usize + 64 + 6 + 8] ^= 1;
+        bytes
+    };
+    for bytes in [with_foreign, with_pages, with_next] {
         let disk = disk_with(&bytes);
         let mut opened = open(&disk, Verify::Everything);
         assert_eq!(opened.log.record_count(), 3, "{:?}", opened.report);
@@ -259,6 +272,52 @@ fn a_last_commit_with_a_damaged_vector_stays_whatever_follows_it() {
         let texts = (0..4).map(|i| log.reader().read_record(i).unwrap().body.text.clone());
         let texts: Vec<String> = texts.collect();
         assert_eq!(texts, ["text 0", "text 1", "text 2", "the next"]);
+    }
+}
+
+#[test]
+fn what_a_lost_commit_of_a_compacted_file_had_forgotten_stays_forgotten() {
+    // More than one packed commit holds.
+    let count = 4_200;
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let records: Vec<_> = (0..count).map(|seed| record(seed, "a text")).collect();
+    let mut model = LogModel::default();
+    let (early, late) = (10, count as u32 - 10);
+    let cursor = StoreEntry::Cursor {
+        stream: "events".to_owned(),
+        seq: 7,
+    };
+    for step in [
+        WorkloadStep::Commit(records),
+        WorkloadStep::Commit(vec![cursor]),
+    ] {
+        testing::apply_step(&mut log, &step).unwrap();
+        model.apply(&step);
+    }
+    let gone = [early, late].map(|ordinal| model.forget_entry(ordinal));
+    log.append(&gone).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
+    log.finish_compaction(done).unwrap();
+    drop(log);
+    let bytes = disk.file_bytes(&testing::log_path()).unwrap();
+    let segments = list_segments(&disk, &testing::log_path()).unwrap();
+    let commits: Vec<_> = segments.iter().filter(|s| s.name == "commit").collect();
+    assert_eq!(commits.len(), 2);
+    for (place, hit) in commits.iter().enumerate() {
+        let mut bytes = bytes.clone();
+        bytes[hit.offset as usize + 300] ^= 4;
+        let disk = disk_with(&bytes);
+        let mut opened = open(&disk, Verify::Everything);
+        assert_eq!(opened.log.record_count(), count as u32, "{place}");
+        assert_eq!(opened.log.cursor("events"), Some(7), "{place}");
+        for ordinal in [early, late] {
+            let found = opened.log.reader().read_record(ordinal);
+            let is_forgotten = matches!(found, Err(StoreError::Forgotten { .. }));
+            assert!(is_forgotten, "{place}: {ordinal}: {found:?}");
+        }
+        let next = opened.log.append(&[record(1, "the next")]).unwrap();
+        assert_eq!(next.first_ordinal, count as u32, "{place}");
     }
 }
 
