@@ -16,13 +16,16 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 use reprise_types::limits::LIST_ITEMS_MAX;
 
-pub(crate) use kinds::{
-    ActorName, ArgumentKind, DescribedArguments, DescribedElsewhere, FixedWord, FreeObject,
-    HumanName, ItemCount, LimitCount, LineText, LongText, NameText, OtherType, QuestionText,
-    RecordKey, RecordKeys, RedactedLater, SelectorKey, SelectorName, SelectorNames, SessionName,
-    StoredSession, TimeText, TreePath, TypeCheck, arguments, require_arguments,
+pub use kinds::{
+    ArgumentKind, CountContent, DescribedArguments, FreeContent, FreeObject, LimitCount, LineText,
+    LongText, NameText, OtherType, PlainType, RecordKey, TextContent, TextKind, TextRule, TimeText,
+    TypeCheck, arguments, require_arguments,
 };
-pub(crate) use patterns::{AGENTS_BRANCH, NON_BLANK_PATTERN, SELECTOR_PATTERN, instant_pattern};
+pub(crate) use kinds::{
+    DescribedElsewhere, FixedWord, ItemCount, QuestionText, RecordKeys, RedactedLater, SelectorKey,
+    SelectorName, SelectorNames, SessionName, StoredSession,
+};
+pub(crate) use patterns::{NON_BLANK_PATTERN, SELECTOR_PATTERN, instant_pattern};
 pub use room::Room;
 use room::{FREE_BYTES_MAX, FREE_VALUE_BYTES};
 pub(crate) use room::{names_type, resolve_reference};
@@ -47,7 +50,7 @@ pub fn add_missing_bounds(schema: &mut Schema) {
 }
 
 /// Notes under which other names programs send a field.
-pub(crate) fn note_former_names(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
+pub fn note_former_names(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
     move |schema| {
         if !names.is_empty() {
             schema.insert(FORMER_NAMES.to_owned(), json!(names));
@@ -81,6 +84,7 @@ fn remove_marks(schema: &mut Map<String, Value>) {
     schema.remove(FORMER_NAMES);
     schema.remove(secrets::MARK);
     schema.remove(WHOLE_SESSION);
+    schema.remove(CHOOSES);
     list_parts(schema).for_each(remove_marks);
 }
 
@@ -193,14 +197,8 @@ impl Bounds {
             |what: &str, count: usize, word: &str| check_count(name, what, count, &schema[word]);
         match value {
             Value::String(text) => {
-                let chooses = [
-                    SELECTOR_PATTERN,
-                    AGENTS_BRANCH,
-                    patterns::ACTOR,
-                    patterns::HUMAN,
-                ]
-                .iter()
-                .any(|pattern| schema["pattern"] == *pattern);
+                let chooses =
+                    schema["pattern"] == SELECTOR_PATTERN || schema.get(CHOOSES).is_some();
                 if chooses && text.trim().is_empty() {
                     return Err(format!("`{name}` is empty; name one, or leave it out"));
                 }
@@ -304,6 +302,9 @@ const FORMER_NAMES: &str = "x-former-names";
 
 /// Marks the name of a session that is looked for, which may be its beginning.
 const WHOLE_SESSION: &str = "x-whole-session";
+
+/// Marks a text by which something is chosen: a blank one would choose nothing.
+const CHOOSES: &str = "x-chooses";
 
 /// Marks a list whose items are each judged alone, so that a bad one spoils only itself.
 pub(crate) const ALONE: &str = "x-each-alone";

@@ -8,7 +8,9 @@
 //!    (where they are typed, `clap::Args`; the comments of the fields are what callers read), and
 //!    what it does. `operations/care.rs` begins with the shortest.
 //! 2. Add `CatalogueEntry::of::<NOUN::Name>()` to `operations.rs`; to type it, its line to
-//!    `operation_commands!` in `reprise/src/args/`.
+//!    `operation_commands!` in `reprise/src/args/`. What is no memory's own is an operation of a
+//!    context of its own, in a crate of its own, and the program adds it to the catalogue with
+//!    `with_operations`, as it does with those of `reprise-workspace-operations` (ADR 0063).
 //!
 //! It is then served as `POST /v1/users/{user}/NAME` (or where its `routes` say), described in
 //! `/openapi.json`, and run by `reprise call NAME`. `.tool(..)` makes it a tool of MCP in the
@@ -26,9 +28,9 @@
 
 mod arguments;
 mod gate;
+mod profile;
 
 use std::pin::Pin;
-use std::str::FromStr;
 
 use reprise_redact::Redaction;
 
@@ -38,6 +40,7 @@ use crate::prelude::*;
 pub use arguments::parse_query_pairs;
 use gate::{Admitted, encoding_problem};
 pub use gate::{decode_answer, describe_redactions, encode_answer};
+pub use profile::{AddedProfile, Profile};
 
 /// What operations run over: one user's memory, or a request to a service.
 pub trait OperationContext {
@@ -48,6 +51,11 @@ pub trait OperationContext {
 impl OperationContext for Memory {
     type Error = Problem;
 }
+
+/// Makes the context of an operation of the memory that a request uses.
+pub trait Enter<Context>: Fn(Memory) -> Context + Clone + Send + Sync + 'static {}
+
+impl<Context, F: Fn(Memory) -> Context + Clone + Send + Sync + 'static> Enter<Context> for F {}
 
 /// Something that can be asked of one user's memory, or of another context.
 pub trait Operation<Context: OperationContext = Memory>: 'static {
@@ -205,45 +213,6 @@ impl Method {
 /// Where HTTP serves an operation. `{user}` in the path is whose memory it is; a path without it
 /// leaves that to the request's token or header. Other names in braces are arguments.
 pub type OperationRoute = (Method, &'static str);
-
-/// Which tools a client of MCP sees: each costs its context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Profile {
-    /// What memory is useless without.
-    Lean,
-    /// What most agents need.
-    #[default]
-    Default,
-    /// All of memory, with aliases, rare arguments and administration.
-    Full,
-    /// What most agents need, and a governed workspace.
-    Workspace,
-}
-
-impl Profile {
-    /// Whether a client with this profile sees what is shown from `least` on.
-    #[must_use]
-    pub fn shows(self, least: Self) -> bool {
-        match (self, least) {
-            (Self::Workspace, Self::Full) => false,
-            (_, least) => least <= self,
-        }
-    }
-}
-
-impl FromStr for Profile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "lean" => Ok(Self::Lean),
-            "default" => Ok(Self::Default),
-            "full" => Ok(Self::Full),
-            "workspace" => Ok(Self::Workspace),
-            _ => Err("the profiles are lean, default, full and workspace".to_owned()),
-        }
-    }
-}
 
 /// An operation as a tool of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -405,8 +374,11 @@ pub struct ToolAnswer {
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send>>;
 
-/// One operation of a catalogue, its types forgotten.
-#[derive(Debug, Clone, Copy)]
+/// What runs an operation with JSON arguments.
+type Runner<T> = Arc<dyn Fn(Memory, Map<String, Value>) -> BoxFuture<T> + Send + Sync>;
+
+/// One operation of a catalogue, its types forgotten. Cheap to clone.
+#[derive(Clone)]
 pub struct CatalogueEntry {
     /// How the faces show it.
     pub spec: Spec,
@@ -414,27 +386,44 @@ pub struct CatalogueEntry {
     room: fn() -> Room,
     answer: fn(&mut SchemaGenerator) -> Schema,
     /// Runs it; the answer is JSON.
-    pub call: fn(Memory, Map<String, Value>) -> BoxFuture<Vec<u8>>,
+    pub call: Runner<Vec<u8>>,
     /// Runs it for an agent.
-    pub call_tool: fn(Memory, Map<String, Value>) -> BoxFuture<ToolAnswer>,
+    pub call_tool: Runner<ToolAnswer>,
 }
+
+reprise_types::show_fields!(CatalogueEntry { spec });
 
 impl CatalogueEntry {
     /// The entry of an operation.
     #[must_use]
-    pub const fn of<O: Operation>() -> Self {
+    pub fn of<O: Operation>() -> Self {
+        Self::in_context::<Memory, O>(|memory: Memory| memory)
+    }
+
+    /// The entry of an operation of another context, which `enter` makes for each request.
+    #[must_use]
+    pub fn in_context<C, O>(enter: impl Enter<C>) -> Self
+    where
+        C: OperationContext<Error = Problem> + Send + Sync + 'static,
+        O: Operation<C>,
+    {
+        let enter_for_tool = enter.clone();
         Self {
             spec: O::SPEC,
             arguments: |generator| O::Arguments::json_schema(generator),
             room: || Bounds::get_for_type::<O::Arguments>().room(),
             answer: |generator| O::Answer::json_schema(generator),
-            call: |memory, arguments| {
+            call: Arc::new(move |memory, arguments| {
+                let enter = enter.clone();
                 Box::pin(async move {
-                    let done = execute::<O>(&memory, O::SPEC.name, arguments).await?;
+                    let done = execute::<C, O>(memory, enter, O::SPEC.name, arguments).await?;
                     encode_answer(&done.0, &done.1)
                 })
-            },
-            call_tool: |memory, arguments| Box::pin(execute_for_agent::<O>(memory, arguments)),
+            }),
+            call_tool: Arc::new(move |memory, arguments| {
+                let enter = enter_for_tool.clone();
+                Box::pin(execute_for_agent::<C, O>(memory, enter, arguments))
+            }),
         }
     }
 
@@ -474,14 +463,20 @@ pub async fn run<O: Operation>(
         Value::Object(arguments) => arguments,
         _ => Map::new(),
     };
-    execute::<O>(memory, O::SPEC.name, arguments).await
+    let enter = |memory: Memory| memory;
+    execute::<Memory, O>(memory.clone(), enter, O::SPEC.name, arguments).await
 }
 
-async fn execute<O: Operation>(
-    memory: &Memory,
+async fn execute<C, O>(
+    memory: Memory,
+    enter: impl Enter<C>,
     name: &str,
     arguments: Map<String, Value>,
-) -> Result<(O::Answer, Vec<Redaction>), Problem> {
+) -> Result<(O::Answer, Vec<Redaction>), Problem>
+where
+    C: OperationContext<Error = Problem> + Send + Sync,
+    O: Operation<C>,
+{
     if O::SPEC.callers == Callers::Machine {
         memory.refuse_remote_callers()?;
     }
@@ -494,17 +489,17 @@ async fn execute<O: Operation>(
         mut arguments,
         redacted,
         contents,
-    } = gate::redact_secrets::<O>(is_named, arguments).await?;
+    } = gate::redact_secrets(O::SPEC, &bounds, is_named, arguments).await?;
     if let Some(session) = bounds.find_session(&mut arguments) {
         memory.resolve_session(session).await?;
     }
     let given = arguments::parse_arguments(name, arguments)?;
     if O::effect(&given) == Effect::Reads {
-        let answer = O::run(memory, given).await?;
+        let answer = O::run(&enter(memory), given).await?;
         return Ok((answer, redacted));
     }
     let request = memory.claim_request(contents)?;
-    match O::run(&request.memory, given).await {
+    match O::run(&enter(request.memory.clone()), given).await {
         Ok(answer) => Ok((answer, redacted)),
         Err(problem) => {
             request.release();
@@ -513,10 +508,15 @@ async fn execute<O: Operation>(
     }
 }
 
-async fn execute_for_agent<O: Operation>(
+async fn execute_for_agent<C, O>(
     memory: Memory,
+    enter: impl Enter<C>,
     mut arguments: Map<String, Value>,
-) -> Result<ToolAnswer, Problem> {
+) -> Result<ToolAnswer, Problem>
+where
+    C: OperationContext<Error = Problem> + Send + Sync,
+    O: Operation<C>,
+{
     let (name, presets) = O::SPEC
         .tool
         .map_or((O::SPEC.name, "{}"), |tool| (tool.name, tool.presets));
@@ -524,7 +524,8 @@ async fn execute_for_agent<O: Operation>(
     for (name, value) in presets {
         arguments.entry(name).or_insert(value);
     }
-    let (answer, redacted) = execute::<O>(&memory.with_agent_caller(), name, arguments).await?;
+    let memory = memory.with_agent_caller();
+    let (answer, redacted) = execute::<C, O>(memory, enter, name, arguments).await?;
     let mut text = O::render_text(&answer).into_owned();
     if !redacted.is_empty() {
         text = [text.as_str(), &describe_redactions(&redacted)].join("\n");
@@ -545,6 +546,12 @@ impl Catalogue {
     #[must_use]
     pub fn new(entries: impl IntoIterator<Item = CatalogueEntry>) -> Self {
         Self(entries.into_iter().collect())
+    }
+
+    /// Adds operations behind these: what a program offers besides a memory's own.
+    #[must_use]
+    pub fn with_operations(&self, added: impl IntoIterator<Item = CatalogueEntry>) -> Self {
+        Self::new(self.entries().cloned().chain(added))
     }
 
     /// Every entry.

@@ -35,6 +35,7 @@
 
 mod bounds;
 mod catalogue;
+pub mod declaring;
 mod memories;
 pub mod operations;
 mod prelude;
@@ -46,9 +47,9 @@ mod wire;
 
 pub use bounds::{Bounds, Room, add_missing_bounds};
 pub use catalogue::{
-    Callers, Catalogue, CatalogueEntry, Effect, Method, Operation, OperationContext,
-    OperationRoute, Profile, Right, Spec, Tool, ToolAnswer, decode_answer, describe_redactions,
-    encode_answer, parse_query_pairs, run,
+    AddedProfile, Callers, Catalogue, CatalogueEntry, Effect, Enter, Method, Operation,
+    OperationContext, OperationRoute, Profile, Right, Spec, Tool, ToolAnswer, decode_answer,
+    describe_redactions, encode_answer, parse_query_pairs, run,
 };
 pub use memories::{
     ChangeKind, ChangeNotice, ChangeOrigin, JournalEntry, Memories, Memory, MemoryChange,
@@ -72,7 +73,6 @@ pub use operations::sessions::{
 };
 pub use operations::sharing::{PublicationAct, PublishedCopy, ReceiptLine, Sharing, TierOpener};
 pub use operations::tags::TagRules;
-pub use operations::workspaces::{RegisteredWorkspace, TreeHost, Workspaces};
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use reprise_knowledge::find_test_verdict;
 pub use wire::{

@@ -16,7 +16,6 @@ use crate::operations::sessions::hooks::{LiveSession, SESSIONS_MAX, TokenDay};
 use crate::operations::sessions::pausing::PauseStore;
 use crate::operations::sharing::Sharing;
 use crate::operations::tags::TagRules;
-use crate::operations::workspaces::{TreeHost, Workspaces};
 use crate::prelude::*;
 use crate::wire::UndoneReport;
 
@@ -33,9 +32,6 @@ const CHANGES_MAX: usize = 1_024;
 #[derive(Debug, Clone, Default)]
 pub struct MemorySettings {
     pub tags: TagRules,
-    pub workspaces: Workspaces,
-    /// Where these are served.
-    pub trees: Option<Arc<dyn TreeHost>>,
     /// The way to published knowledge.
     pub sharing: Sharing,
     /// The checkouts that are trusted.

@@ -5,7 +5,6 @@
 use reprise_agent::WorkPanicked;
 use reprise_engine::EngineError;
 use reprise_types::{ErrorKind, MemoryError};
-use reprise_workspace_types::{TreeError, TreeErrorKind};
 use serde::{Deserialize, Serialize};
 
 /// Why something was not done. `Display` is the sentence.
@@ -15,7 +14,7 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// What happened, to what, what to do next.
     pub detail: String,
-    /// The rule of a governed workspace that refused.
+    /// The rule that refused, where one did.
     pub rule: Option<String>,
 }
 
@@ -86,7 +85,7 @@ pub struct ProblemBody {
     pub status: u16,
     #[serde(default)]
     pub detail: String,
-    /// The rule of a governed workspace that refused.
+    /// The rule that refused, where one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
 }
@@ -102,7 +101,8 @@ impl Problem {
     }
 
     /// Adds the rule that refused the request, and names it in the sentence.
-    pub(crate) fn with_rule(self, rule: &str) -> Self {
+    #[must_use]
+    pub fn with_rule(self, rule: &str) -> Self {
         let mut detail = self.detail;
         if !detail.contains(&format!("(rule {rule})")) {
             detail = format!("{detail} (rule {rule})");
@@ -124,7 +124,7 @@ impl Problem {
     }
 
     /// Builds the problem of a request that contradicts itself or what is stored.
-    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+    pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Conflict, detail)
     }
 
@@ -191,24 +191,6 @@ impl From<MemoryError> for Problem {
             _ => ProblemKind::Internal,
         };
         Self::from_failure(kind, &error)
-    }
-}
-
-impl From<TreeError> for Problem {
-    fn from(error: TreeError) -> Self {
-        let kind = match error.kind {
-            TreeErrorKind::Forbidden => ProblemKind::Forbidden,
-            TreeErrorKind::Invalid => ProblemKind::Invalid,
-            TreeErrorKind::Conflict => ProblemKind::Conflict,
-            TreeErrorKind::Unavailable => ProblemKind::Unavailable,
-            TreeErrorKind::NotFound => ProblemKind::NotFound,
-            TreeErrorKind::Internal => ProblemKind::Internal,
-        };
-        let problem = Self::from_failure(kind, &error);
-        match &error.rule {
-            Some(rule) => problem.with_rule(rule),
-            None => problem,
-        }
     }
 }
 

@@ -31,7 +31,7 @@ use crate::program::ProgramCommand;
 use crate::tokens::{TokenError, TokenFile};
 use reprise_operations::{
     Catalogue, ConfiguredProjection, Memories, MemorySettings, PauseStore, Repositories, Sharing,
-    TagRules, TreeHost, Workspaces,
+    TagRules,
 };
 use reprise_page::{AgentProgram, Setting};
 use reprise_types::UserId;
@@ -108,10 +108,6 @@ pub struct DaemonOptions {
     pub oauth: Option<OauthOptions>,
     /// Rules of the configuration for tags.
     pub tags: TagRules,
-    /// The governed workspaces that requests may name.
-    pub workspaces: Workspaces,
-    /// Where these are served.
-    pub trees: Option<Arc<dyn TreeHost>>,
     /// Settings of published knowledge.
     pub sharing: Sharing,
     /// Files that are kept in sync with memories.
@@ -176,8 +172,6 @@ impl Daemon {
         let app = App {
             memories: Memories::new(service, clock).with_settings(MemorySettings {
                 tags: options.tags,
-                workspaces: options.workspaces,
-                trees: options.trees,
                 sharing: options.sharing,
                 repositories,
                 projections: options.projections,
@@ -245,11 +239,7 @@ impl Daemon {
         let memories = app.memories.clone();
         let schedule = backups::run_scheduled_backups(Arc::clone(&daemon_state), app.page.clock());
         let maintenance = tokio::spawn(async move {
-            tokio::join!(
-                memories.run_background_tasks(),
-                memories.run_workspace_upkeep(),
-                schedule
-            );
+            tokio::join!(memories.run_background_tasks(), schedule);
         });
         let ended = loop {
             let ended = tokio::select! {

@@ -27,7 +27,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any_service, get, post};
 use axum::{Router, middleware};
 
-use reprise_operations::{Catalogue, Memories, Profile, Room};
+use reprise_operations::{AddedProfile, Catalogue, Memories, Profile, Room};
 use reprise_types::UserId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -69,6 +69,27 @@ pub(crate) struct App {
     pub(crate) description: Arc<OnceLock<Bytes>>,
 }
 
+/// Where MCP is served with the tools that most agents need.
+const MCP_PATH: &str = "/mcp";
+
+/// Returns where MCP is served with the tools of an added profile.
+fn added_mcp_path(profile: AddedProfile) -> String {
+    format!("{MCP_PATH}/{}", profile.name)
+}
+
+/// Builds the routes of MCP over HTTP: one for each profile that is served, with and without a
+/// slash at its end.
+fn mcp_routes(app: &App) -> Router<App> {
+    let added = app.catalogue.list_added_profiles().into_iter();
+    let added = added.map(|profile| (added_mcp_path(profile), Profile::Added(profile)));
+    let served = std::iter::once((MCP_PATH.to_owned(), Profile::Default)).chain(added);
+    served.fold(Router::new(), |router, (path, profile)| {
+        let with_slash = format!("{path}/");
+        let route = || mcp_route(app, profile);
+        router.route(&path, route()).route(&with_slash, route())
+    })
+}
+
 /// Builds the router of every route, with the authentication of this entry point.
 pub(crate) fn router(app: &App, entry: &EntryPoint) -> Router {
     Router::new()
@@ -83,11 +104,8 @@ pub(crate) fn router(app: &App, entry: &EntryPoint) -> Router {
         .merge(oauth::router())
         .nest("/v1/users/{user}", streams::router())
         .route("/v1/users/{user}/tools/{tool}", post(catalogue::run_tool))
-        .route("/mcp", mcp_route(app, Profile::Default))
-        .route("/mcp/", mcp_route(app, Profile::Default))
+        .merge(mcp_routes(app))
         .route(server_card::PATH, get(server_card::serve))
-        .route("/mcp/workspace", mcp_route(app, Profile::Workspace))
-        .route("/mcp/workspace/", mcp_route(app, Profile::Workspace))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))

@@ -22,7 +22,8 @@ use crate::daemon::{Daemon, DaemonError, DaemonExit, DaemonOptions};
 use crate::place::DaemonPaths;
 use crate::program::ProgramCommand;
 use crate::tokens::TokenFile;
-use reprise_operations::{Catalogue, RegisteredWorkspace, Sharing, TagRules, TreeHost, Workspaces};
+use reprise_operations::{Catalogue, Sharing, TagRules};
+use reprise_workspace_operations::{GovernedWorkspaces, RegisteredWorkspace, TreeHost, Workspaces};
 
 /// A clock that is set.
 pub(crate) struct AdjustableClock(Mutex<DateTime<Utc>>);
@@ -79,14 +80,10 @@ pub(crate) fn options(place: &DaemonPaths) -> DaemonOptions {
         requests_per_second: None,
         oauth: None,
         tags: TagRules::default(),
-        workspaces: Workspaces::default(),
-        trees: Some(Arc::new(LinkedTrees(TreeServer::new(Arc::new(
-            SystemClock,
-        ))))),
         sharing: Sharing::default(),
         projections: Vec::new(),
         prompt_tokens_per_day: None,
-        catalogue: Catalogue::default(),
+        catalogue: whole_catalogue(),
         user: None,
         settings: Vec::new(),
         agent_programs: Vec::new,
@@ -131,6 +128,17 @@ async fn start_running(
     }
 }
 
+/// Every operation of the product, as its program puts them together.
+pub(crate) fn whole_catalogue() -> Catalogue {
+    catalogue_with(Workspaces::default())
+}
+
+fn catalogue_with(workspaces: Workspaces) -> Catalogue {
+    let trees = LinkedTrees(TreeServer::new(Arc::new(SystemClock)));
+    let governed = GovernedWorkspaces::new(workspaces, Arc::new(trees));
+    Catalogue::default().with_operations(governed.list_operations())
+}
+
 /// Workspaces that this process serves itself.
 #[derive(Debug)]
 struct LinkedTrees(TreeServer);
@@ -155,10 +163,9 @@ pub(crate) async fn run_with_tree(user: &str, roles: &[&str]) -> (RunningDaemon,
         users: BTreeMap::from([(user.parse().unwrap(), roles)]),
     };
     let place = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
+    let registered = BTreeMap::from([("app".to_owned(), app)]);
     let options = DaemonOptions {
-        workspaces: BTreeMap::from([("app".to_owned(), app)])
-            .try_into()
-            .unwrap(),
+        catalogue: catalogue_with(registered.try_into().unwrap()),
         ..options(&place)
     };
     (run_with_options(folder, place, options).await, tree)

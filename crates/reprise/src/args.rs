@@ -5,6 +5,7 @@
     reason = "these comments are help texts, shown as they are written"
 )]
 
+mod catalogue;
 mod daemon;
 mod files;
 mod global;
@@ -23,6 +24,7 @@ use reprise_operations::operations::lessons;
 use reprise_operations::operations::sessions::pausing::{Pause, Resume};
 use reprise_types::{Calendar, Clock, SystemClock, TimeError};
 
+pub(crate) use catalogue::assemble_catalogue;
 pub(crate) use daemon::{
     CallArguments, ConnectArguments, ConnectScope, HookArguments, HostProgram, McpArguments,
     OpenArguments, ServeArguments, ServeCommand, SetupArguments, TokenCommand,

@@ -145,7 +145,10 @@ fn dispatch(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Mcp(arguments) => serve::run_mcp(context, &arguments),
         Command::Hook(arguments) => Ok(hook::run(context, &arguments)),
         Command::Statusline(whose) => Ok(hook::print_status_line(context, &whose)),
-        Command::Call(arguments) => output::call_by_name(context, &arguments),
+        Command::Call(arguments) => {
+            let catalogue = args::assemble_catalogue(&workspace::governed_workspaces(context));
+            output::call_by_name(context, &catalogue, &arguments)
+        }
         Command::Check(arguments) => run_doctor_command(context, DoctorCommand::Check(arguments)),
         Command::Restore(arguments) => backup::restore(context, &arguments),
         Command::Pausing(command) => command.run_with(&project::FolderRunner(context)),

@@ -21,10 +21,11 @@ use reprise_engine::LearnSettings;
 use reprise_files::Folder;
 use reprise_global::{Caller, OrgProject, TierOptions};
 use reprise_knowledge::ProjectionKind;
-use reprise_operations::{ConfiguredProjection, TagRules, Workspaces, add_hint};
+use reprise_operations::{ConfiguredProjection, TagRules, add_hint};
 use reprise_redact::is_plain_http_to_other_machine;
 use reprise_server::PeopleSettings;
 use reprise_types::{RecallScope, UserId};
+use reprise_workspace_operations::Workspaces;
 use serde::Deserialize;
 use toml_edit::DocumentMut;
 

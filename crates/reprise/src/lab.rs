@@ -2,7 +2,7 @@
 
 pub use crate::args::Common;
 pub use crate::cli::global::{build_remote_store_at, embedded};
-pub use crate::cli::host::Host;
+pub use crate::cli::host::{Host, find_evaluation_models};
 pub use crate::cli::model::{self, EmbedderSource, Judge};
 pub use crate::cli::output::{self, Out};
 pub use crate::cli::runtime::{self, Runtime};

@@ -38,10 +38,9 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
     // A host with a governed workspace links both (ADR 0054).
     ("sandbox-workspace", "types sandbox workspace"),
     // What other rooms know and memory does not, they offer as operations here (ADR 0013).
-    (
-        "operations",
-        "types redact engine knowledge global agent workspace-types",
-    ),
+    ("operations", "types redact engine knowledge global agent"),
+    // Operations of another context, which a program adds to a memory's own (ADR 0063).
+    ("workspace-operations", "types operations workspace-types"),
     // A face like the others: it runs operations (ADR 0040).
     ("page", "types engine operations"),
     // What a command's end says is read alike by hooks and from histories (ADR 0045).
@@ -52,8 +51,8 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
     // The composition root chooses the disk, the model and, for the demo, the host: ADR 0003.
     (
         "reprise",
-        "types files redact rvf engine knowledge global agent operations server workspace-types \
-         store embed sandbox tests",
+        "types files redact rvf engine knowledge global agent operations workspace-operations \
+         server workspace-types store embed sandbox tests",
     ),
     // Programs next to `reprise`, as git and cargo have them: ADR 0052 and 0054.
     (
@@ -98,7 +97,7 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     ("ractor", "agent workspace sandbox sandbox-workspace", ""),
     (
         "tokio",
-        "agent global postgres workspace sandbox sandbox-workspace operations page server reprise global-cli lab",
+        "agent global postgres workspace sandbox sandbox-workspace operations workspace-operations page server reprise global-cli lab",
         "",
     ),
     ("rusqlite", "sandbox knowledge", "index reprise"),
@@ -135,11 +134,19 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
 ];
 
 /// In a folder a crate is named in one file and nowhere else.
-pub(super) const COMPOSITION: &[(&str, &str, &str)] = &[(
-    "sandbox/",
-    "reprise_agent::",
-    "sandbox/src/memory_bridge.rs",
-)];
+pub(super) const COMPOSITION: &[(&str, &str, &str)] = &[
+    (
+        "sandbox/",
+        "reprise_agent::",
+        "sandbox/src/memory_bridge.rs",
+    ),
+    // The program's way to the example host.
+    (
+        "crates/reprise/src/",
+        "reprise_sandbox::",
+        "crates/reprise/src/cli/host.rs",
+    ),
+];
 
 /// What belongs to crates for tests alone. It is always built, so that `cargo run` and `cargo test`
 /// share one build.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use reprise_operations::{Catalogue, Profile};
 use reprise_tests::WorkspaceTree;
+use reprise_workspace_operations::{GovernedWorkspaces, PROFILE};
 
 /// What an answer to the memory's own owner may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +128,7 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
 ];
 
 /// The tools that stand in no row above by their own operation's name.
-pub(super) const PROFILES: [Profile; 2] = [Profile::Full, Profile::Workspace];
+pub(super) const PROFILES: [Profile; 2] = [Profile::Full, Profile::Added(PROFILE)];
 
 /// What the routers of the daemon, of the service and of the page are built of, apart from what the
 /// catalogue brings: paths as the sources write them.
@@ -204,9 +205,14 @@ const ROUTES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Every operation of the product, described as its program puts them together.
+pub(super) fn whole_catalogue() -> Catalogue {
+    Catalogue::default().with_operations(GovernedWorkspaces::default().list_operations())
+}
+
 #[test]
 fn every_operation_tool_and_route_has_its_row() {
-    let catalogue = Catalogue::default();
+    let catalogue = whole_catalogue();
     let rows: BTreeSet<&str> = OPERATIONS.iter().map(|(name, _)| *name).collect();
     assert_eq!(rows.len(), OPERATIONS.len(), "a row is there twice");
     for entry in catalogue.entries() {

@@ -1,12 +1,12 @@
 //! Operations at random: any route, any tool, any caller, arguments as the description allows them.
 
-use reprise_operations::{Catalogue, Profile};
+use reprise_operations::Profile;
 use reprise_tests::SeededRng;
 use serde_json::{Map, Value, json};
 
 use super::house::{WallHouse, Who};
 use super::marks::{self, Marks};
-use super::rows::{Holds, OPERATIONS, PROFILES};
+use super::rows::{Holds, OPERATIONS, PROFILES, whole_catalogue};
 
 /// After so many steps what was forgotten is planted again.
 const PLANTED_EVERY: usize = 150;
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
                 });
             }
         }
-        let catalogue = Catalogue::default();
+        let catalogue = whole_catalogue();
         let shown = |least: Profile| PROFILES.iter().any(|profile| profile.shows(least));
         let tools = catalogue.entries().filter_map(|entry| {
             let tool = entry.spec.tool.filter(|tool| shown(tool.profile))?;

@@ -66,7 +66,7 @@ fn run_answer(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Ex
         };
         Ok::<_, anyhow::Error>(ModelEndpoint::new(endpoint.with_context(none)?))
     };
-    let [answering, judging] = context.evaluation_models();
+    let [answering, judging] = reprise::lab::find_evaluation_models(context);
     let answering = named("answer", answering)?;
     let judging = named("judge", judging)?;
     let dataset = read_dataset(arguments, Format::LongMemEval)?;

@@ -5,24 +5,27 @@
 //! which [`Bounds`](super::Bounds) enforces.
 
 use super::{
-    COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, SELECTOR_PATTERN, TEXT_CHARS_MAX, WHOLE_SESSION,
-    list_parts, names_type,
+    CHOOSES, COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, SELECTOR_PATTERN, TEXT_CHARS_MAX,
+    WHOLE_SESSION, list_parts, names_type,
 };
 use super::{patterns, secrets};
 use crate::prelude::*;
 
 /// Types that bound nothing by themselves.
-pub(crate) trait PlainType {
+pub trait PlainType {
     /// What is in them.
     type Content;
 }
 
 /// Texts of any length.
-pub(crate) enum TextContent {}
+#[derive(Debug)]
+pub enum TextContent {}
 /// Whole numbers of any size.
-pub(crate) enum CountContent {}
+#[derive(Debug)]
+pub enum CountContent {}
 /// JSON of any form.
-pub(crate) enum FreeContent {}
+#[derive(Debug)]
+pub enum FreeContent {}
 
 macro_rules! plain_types {
     ($($content:ty: $($type:ty),*;)*) => {
@@ -56,14 +59,15 @@ impl<T: PlainType> PlainType for BTreeMap<String, T> {
 
 /// Tells plain types from others at compile time: a plain type has the constant itself, any other
 /// has that of [`OtherType`].
-pub(crate) struct TypeCheck<T>(std::marker::PhantomData<T>);
+#[derive(Debug)]
+pub struct TypeCheck<T>(std::marker::PhantomData<T>);
 
 impl<T: PlainType> TypeCheck<T> {
-    pub(crate) const IS_PLAIN: bool = true;
+    pub const IS_PLAIN: bool = true;
 }
 
 /// What [`TypeCheck`] finds of a type that is not plain.
-pub(crate) trait OtherType {
+pub trait OtherType {
     const IS_PLAIN: bool = false;
 }
 
@@ -72,20 +76,45 @@ impl<T> OtherType for TypeCheck<T> {}
 const _: () = assert!(TypeCheck::<Option<Vec<String>>>::IS_PLAIN);
 
 /// What an argument of type `T` may be.
-pub(crate) trait ArgumentKind<T> {
+pub trait ArgumentKind<T> {
     /// Says it in the schema of the field. What the field says itself stays.
     fn describe(schema: &mut Schema);
 }
 
 /// What a kind says of texts, however they are nested.
-struct TextRule {
+#[derive(Debug)]
+pub struct TextRule {
     chars_max: usize,
     pattern: Option<fn() -> String>,
     /// What becomes of secrets; `None` if they are taken out of what is kept.
     secrets: Option<&'static str>,
+    /// Whether something is chosen by it, so that a blank one is refused.
+    chooses: bool,
 }
 
 impl TextRule {
+    /// The rule of names of this form, by which something is chosen.
+    #[must_use]
+    pub const fn of_chosen_names(pattern: fn() -> String) -> Self {
+        Self {
+            chars_max: IDENTIFIER_BYTES_MAX,
+            pattern: Some(pattern),
+            secrets: None,
+            chooses: true,
+        }
+    }
+
+    /// The rule of lines of this form.
+    #[must_use]
+    pub const fn of_lines(pattern: fn() -> String) -> Self {
+        Self {
+            chars_max: LINE_CHARS_MAX,
+            pattern: Some(pattern),
+            secrets: None,
+            chooses: false,
+        }
+    }
+
     fn describe(&self, schema: &mut Map<String, Value>) {
         if schema.contains_key("const") || schema.contains_key("enum") {
             return;
@@ -97,6 +126,9 @@ impl TextRule {
             if let Some(pattern) = self.pattern {
                 schema.entry("pattern").or_insert_with(|| json!(pattern()));
             }
+            if self.chooses {
+                schema.insert(CHOOSES.to_owned(), json!(true));
+            }
         }
         if let Some(rule) = self.secrets {
             schema.insert(secrets::MARK.to_owned(), json!(rule));
@@ -106,7 +138,8 @@ impl TextRule {
 }
 
 /// A kind of texts.
-trait TextKind {
+pub trait TextKind {
+    /// What it says of them.
     const RULE: TextRule;
 }
 
@@ -117,16 +150,20 @@ impl<K: TextKind, T: PlainType<Content = TextContent>> ArgumentKind<T> for K {
 }
 
 macro_rules! text_kinds {
-    ($($(#[$doc:meta])* $name:ident: $chars_max:expr, $pattern:expr, $secrets:expr;)*) => {
+    (
+        $($(#[$doc:meta])* $visible:vis $name:ident: $chars_max:expr, $pattern:expr, $secrets:expr;)*
+    ) => {
         $(
             $(#[$doc])*
-            pub(crate) enum $name {}
+            #[derive(Debug)]
+            $visible enum $name {}
 
             impl TextKind for $name {
                 const RULE: TextRule = TextRule {
                     chars_max: $chars_max,
                     pattern: $pattern,
                     secrets: $secrets,
+                    chooses: false,
                 };
             }
         )*
@@ -135,31 +172,25 @@ macro_rules! text_kinds {
 
 text_kinds! {
     /// What is remembered, or asked where it may be left out.
-    LongText: TEXT_CHARS_MAX, None, None;
+    pub LongText: TEXT_CHARS_MAX, None, None;
     /// The question itself.
-    QuestionText: TEXT_CHARS_MAX, Some(|| NON_BLANK_PATTERN.to_owned()), None;
+    pub(crate) QuestionText: TEXT_CHARS_MAX, Some(|| NON_BLANK_PATTERN.to_owned()), None;
     /// A line of words: a reason, a goal, an address.
-    LineText: LINE_CHARS_MAX, None, None;
+    pub LineText: LINE_CHARS_MAX, None, None;
     /// What something is called: a tag, a project, an author, a relation.
-    NameText: IDENTIFIER_BYTES_MAX, None, None;
+    pub NameText: IDENTIFIER_BYTES_MAX, None, None;
     /// By what records are chosen: a tag, a project, an author, an agent. An empty one would choose
     /// none, or all.
-    SelectorName: IDENTIFIER_BYTES_MAX, Some(|| SELECTOR_PATTERN.to_owned()), None;
+    pub(crate) SelectorName: IDENTIFIER_BYTES_MAX, Some(|| SELECTOR_PATTERN.to_owned()), None;
     /// Several of them, with commas.
-    SelectorNames: LINE_CHARS_MAX, Some(|| SELECTOR_PATTERN.to_owned()), None;
+    pub(crate) SelectorNames: LINE_CHARS_MAX, Some(|| SELECTOR_PATTERN.to_owned()), None;
     /// What records are grouped by. One that has a secret stays equal to itself and unlike others,
     /// whether it is kept or looked for.
-    SessionName: IDENTIFIER_BYTES_MAX, None, Some(secrets::NAME);
+    pub(crate) SessionName: IDENTIFIER_BYTES_MAX, None, Some(secrets::NAME);
     /// Names by which things are looked up, several at once.
-    RecordKeys: LINE_CHARS_MAX, None, Some(secrets::STAY);
+    pub(crate) RecordKeys: LINE_CHARS_MAX, None, Some(secrets::STAY);
     /// A time as a calendar reads it.
-    TimeText: LINE_CHARS_MAX, Some(patterns::time_pattern), None;
-    /// Who acts in a governed workspace: an agent or a person.
-    ActorName: IDENTIFIER_BYTES_MAX, Some(|| patterns::ACTOR.to_owned()), None;
-    /// A person of a governed workspace.
-    HumanName: IDENTIFIER_BYTES_MAX, Some(|| patterns::HUMAN.to_owned()), None;
-    /// A path in the tree of a governed workspace.
-    TreePath: LINE_CHARS_MAX, Some(|| patterns::TREE_PATH.to_owned()), None;
+    pub TimeText: LINE_CHARS_MAX, Some(patterns::time_pattern), None;
 }
 
 /// A session that is looked for: its name, or the beginning of it, of which the whole name is made
@@ -183,7 +214,8 @@ impl<T: PlainType<Content = TextContent>> ArgumentKind<T> for FixedWord {
 
 /// By what something is looked up, as it was handed out: it is never kept, and a secret in it is
 /// part of the name.
-pub(crate) enum RecordKey {}
+#[derive(Debug)]
+pub enum RecordKey {}
 
 impl<T> ArgumentKind<T> for RecordKey {
     fn describe(schema: &mut Schema) {
@@ -191,6 +223,7 @@ impl<T> ArgumentKind<T> for RecordKey {
             chars_max: IDENTIFIER_BYTES_MAX,
             pattern: None,
             secrets: Some(secrets::STAY),
+            chooses: false,
         };
         rule.describe(schema.ensure_object());
     }
@@ -207,7 +240,8 @@ impl<T> ArgumentKind<T> for SelectorKey {
 }
 
 /// How many answers are asked for: none is no question.
-pub(crate) enum LimitCount {}
+#[derive(Debug)]
+pub enum LimitCount {}
 
 impl<T: PlainType<Content = CountContent>> ArgumentKind<T> for LimitCount {
     fn describe(schema: &mut Schema) {
@@ -227,7 +261,8 @@ impl<T: PlainType<Content = CountContent>> ArgumentKind<T> for ItemCount {
 }
 
 /// JSON of no form of ours: a key may say that its value is a secret.
-pub(crate) enum FreeObject {}
+#[derive(Debug)]
+pub enum FreeObject {}
 
 impl<T: PlainType<Content = FreeContent>> ArgumentKind<T> for FreeObject {
     fn describe(schema: &mut Schema) {
@@ -252,14 +287,15 @@ impl<T> ArgumentKind<T> for DescribedElsewhere {
 }
 
 /// A struct that [`arguments!`] made: none of its fields is without a bound.
-pub(crate) trait DescribedArguments {}
+pub trait DescribedArguments {}
 
 /// Accepts only what [`arguments!`] made, at compile time.
-pub(crate) const fn require_arguments<T: DescribedArguments>() {}
+pub const fn require_arguments<T: DescribedArguments>() {}
 
 /// A struct that arguments are read as. Each field whose type is plain names its kind, and each
 /// former name of a field follows its name: `pub session | "session_id": Option<String> as
 /// SessionName`.
+#[macro_export]
 macro_rules! arguments {
     (
         $(#[$($attribute:tt)*])*
@@ -275,29 +311,29 @@ macro_rules! arguments {
             $(
                 $(#[$($field_attribute)*])*
                 $(#[serde(alias = $former)])*
-                #[schemars(transform = $crate::bounds::note_former_names(&[$($former),*]))]
+                #[schemars(transform = $crate::declaring::note_former_names(&[$($former),*]))]
                 $(#[schemars(
-                    transform = <$kind as $crate::bounds::ArgumentKind<$type>>::describe
+                    transform = <$kind as $crate::declaring::ArgumentKind<$type>>::describe
                 )])?
                 $field_visible $field: $type,
             )*
         }
 
-        impl $crate::bounds::DescribedArguments for $name {}
+        impl $crate::declaring::DescribedArguments for $name {}
 
-        $(arguments!(@check $type $(as $kind)?);)*
+        $($crate::arguments!(@check $type $(as $kind)?);)*
     };
     (@check $type:ty as $kind:ty) => {
-        const _: fn(&mut Schema) = <$kind as $crate::bounds::ArgumentKind<$type>>::describe;
+        const _: fn(&mut $crate::declaring::Schema) = <$kind as $crate::declaring::ArgumentKind<$type>>::describe;
     };
     (@check $type:ty) => {
         const _: () = {
-            use $crate::bounds::OtherType as _;
+            use $crate::declaring::OtherType as _;
             assert!(
-                !$crate::bounds::TypeCheck::<$type>::IS_PLAIN,
+                !$crate::declaring::TypeCheck::<$type>::IS_PLAIN,
                 "say what this argument is: `name: String as NameText` (bounds/kinds.rs)"
             );
         };
     };
 }
-pub(crate) use arguments;
+pub use arguments;

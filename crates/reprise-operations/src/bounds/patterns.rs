@@ -8,21 +8,6 @@ pub(crate) const NON_BLANK_PATTERN: &str = r"\S";
 /// The pattern of a text by which records are chosen, which is not blank either.
 pub(crate) const SELECTOR_PATTERN: &str = r"\S+";
 
-/// Who acts in a governed workspace: an agent by its name, or a person.
-pub(super) const ACTOR: &str =
-    "^(?:human:[A-Za-z0-9][A-Za-z0-9._-]{0,57}|[A-Za-z0-9][A-Za-z0-9._-]{0,63})$";
-
-/// A person, with or without the prefix.
-pub(super) const HUMAN: &str = "^(?:human:)?[A-Za-z0-9][A-Za-z0-9._-]{0,57}$";
-
-/// The branch of an agent in a governed workspace, or its name.
-pub(crate) const AGENTS_BRANCH: &str = "^(?:agent/)?[A-Za-z0-9][A-Za-z0-9._-]{0,57}$";
-
-/// Short paths in a workspace; what a path may not have, the workspace itself refuses.
-pub(super) const TREE_PATH: &str = "^(?:[^/\\\\\\x00-\\x1f\\x7f-\\x9f]{0,62}\
-    [^/\\\\\\x00-\\x1f\\x7f-\\x9f. ]/){0,3}[^/\\\\\\x00-\\x1f\\x7f-\\x9f]{0,62}\
-    [^/\\\\\\x00-\\x1f\\x7f-\\x9f. ]$";
-
 /// A day that exists, of the years 1600 to 2399.
 const DAY: &str = "(?:(?:1[6-9]|2[0-3])[0-9]{2}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|\
     (?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|\

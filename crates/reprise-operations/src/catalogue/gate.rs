@@ -51,15 +51,18 @@ pub(super) struct Admitted {
 /// Takes the secrets out of the arguments of an operation; returns these, and what was taken out.
 /// What only reads keeps its words: they are looked for, not kept. `is_named` says that the
 /// request has a name, for which what it says is hashed.
-pub(super) async fn redact_secrets<O: Operation>(
+pub(super) async fn redact_secrets(
+    spec: Spec,
+    bounds: &Arc<Bounds>,
     is_named: bool,
     mut arguments: Map<String, Value>,
 ) -> Result<Admitted, Problem> {
     let bytes = arguments.values().map(count_string_bytes).sum::<usize>();
+    let bounds = Arc::clone(bounds);
     let work = move || {
-        let redacted = redact_arguments::<O>(&mut arguments);
+        let redacted = redact_arguments(&spec, &bounds, &mut arguments);
         Admitted {
-            contents: is_named.then(|| hash_request(O::SPEC.name, &arguments)),
+            contents: is_named.then(|| hash_request(spec.name, &arguments)),
             arguments,
             redacted,
         }
@@ -80,18 +83,22 @@ fn count_string_bytes(value: &Value) -> usize {
     }
 }
 
-fn redact_arguments<O: Operation>(arguments: &mut Map<String, Value>) -> Vec<Redaction> {
+fn redact_arguments(
+    spec: &Spec,
+    bounds: &Bounds,
+    arguments: &mut Map<String, Value>,
+) -> Vec<Redaction> {
     let Spec {
         name,
         effect,
         keeps_no_memory,
         ..
-    } = O::SPEC;
+    } = *spec;
     if keeps_no_memory {
         return Vec::new();
     }
     let keeps = effect != Effect::Reads;
-    let mut taken = Bounds::get_for_type::<O::Arguments>().redact_fields(keeps, arguments);
+    let mut taken = bounds.redact_fields(keeps, arguments);
     if !keeps {
         // Nothing was kept: there is nothing to tell.
         taken.clear();

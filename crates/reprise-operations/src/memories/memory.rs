@@ -115,7 +115,7 @@ impl Memory {
     }
 
     /// Whether an agent asks: what is sensitive it gets by its id alone.
-    pub(crate) fn is_for_agent(&self) -> bool {
+    pub fn is_for_agent(&self) -> bool {
         self.is_agent
     }
 
@@ -147,6 +147,16 @@ impl Memory {
         &self.user
     }
 
+    /// Whether a program of this machine asks.
+    pub fn is_for_machine(&self) -> bool {
+        self.is_on_machine
+    }
+
+    /// Who asks, as the caller knows it: a token, or the page.
+    pub fn asker(&self) -> Option<&str> {
+        self.asker.as_deref()
+    }
+
     /// Every memory of this process.
     pub fn all_memories(&self) -> &Memories {
         &self.all
@@ -171,7 +181,7 @@ impl Memory {
     }
 
     /// Returns the caller's calendar, which is this machine's.
-    pub(crate) fn calendar(&self) -> Calendar {
+    pub fn calendar(&self) -> Calendar {
         Calendar::in_machine_zone(self.now())
     }
 

@@ -37,7 +37,7 @@ pub(super) fn router(catalogue: &Catalogue) -> Router<App> {
         let schema = Arc::new(with_definitions(schema, definitions));
         for (method, path) in entry.spec.list_routes() {
             let route = OperationRoute {
-                entry: *entry,
+                entry: entry.clone(),
                 method,
                 schema: Arc::clone(&schema),
             };

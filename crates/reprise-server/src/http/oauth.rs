@@ -23,9 +23,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::App;
 use super::answers::Refusal;
 use super::extract::{ClientAddress, Identity, read_json_object};
+use super::{App, MCP_PATH, added_mcp_path};
 use crate::oauth::{
     AuthorizeRequest, CONFIRM_WITHIN, GRANTS, Oauth, OauthError, Registration, SCOPE,
     SignInProgress, TokenRequest,
@@ -76,8 +76,10 @@ pub(super) fn router() -> Router<App> {
         .route("/v1/oauth/approve", post(approve_locally))
 }
 
-fn is_mcp_path(path: &str) -> bool {
-    matches!(path.trim_end_matches('/'), "/mcp" | "/mcp/workspace")
+fn is_mcp_path(app: &App, path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    let mut added = app.catalogue.list_added_profiles().into_iter();
+    path == MCP_PATH || added.any(|profile| added_mcp_path(profile) == path)
 }
 
 /// Lists the scopes that a token needs.
@@ -103,7 +105,7 @@ pub(super) fn challenge(
 ) -> Option<HeaderValue> {
     let oauth = app.oauth.as_ref()?;
     let base = oauth.base_url(host.or(oauth.authority())?);
-    let at = if is_mcp_path(path) { path } else { "" };
+    let at = if is_mcp_path(app, path) { path } else { "" };
     let scope = match granted_scopes(oauth).join(" ") {
         empty if empty.is_empty() => empty,
         scopes => format!(", scope=\"{scopes}\""),
@@ -150,7 +152,7 @@ async fn get_resource_metadata(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let path = path.map_or_else(String::new, |Path(path)| format!("/{path}"));
-    if !path.is_empty() && !is_mcp_path(&path) {
+    if !path.is_empty() && !is_mcp_path(&app, &path) {
         return Err(Problem::not_found("there is no such resource; MCP is at /mcp").into());
     }
     let (oauth, base) = (configured_oauth(&app)?, base_url(&app, &headers));

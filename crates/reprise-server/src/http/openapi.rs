@@ -56,7 +56,7 @@ pub(crate) fn generators() -> (SchemaGenerator, SchemaGenerator) {
 /// Builds the document of a catalogue.
 pub(super) fn build_document(catalogue: &Catalogue) -> Value {
     let (mut inputs, mut outputs) = generators();
-    let mut paths: BTreeMap<String, Map<String, Value>> = others::describe_paths();
+    let mut paths: BTreeMap<String, Map<String, Value>> = others::describe_paths(catalogue);
     for entry in catalogue.entries() {
         for (position, (method, path)) in entry.spec.list_routes().into_iter().enumerate() {
             let described =

@@ -9,10 +9,10 @@ use super::{INSTRUCTIONS, tools};
 /// Address of the manual.
 pub(super) const URI: &str = "memory://man";
 
-/// Renders the manual in Markdown. An agent of governed workspaces gets that of their tools.
+/// Renders the manual in Markdown. Who chose an added profile gets that of its tools.
 pub(super) fn render(catalogue: &Catalogue, profile: Profile) -> String {
     let whole = match profile {
-        Profile::Workspace => Profile::Workspace,
+        Profile::Added(_) => profile,
         Profile::Lean | Profile::Default | Profile::Full => Profile::Full,
     };
     let shown = tools::list(catalogue, profile);

@@ -32,8 +32,6 @@ const TOOLS: [(&str, &str); 19] = [
     ("doctor diary", "diary"),
     ("share list", "published"),
 ];
-/// Commands of a governed workspace, whose tools have their names.
-const WORKSPACE: (&str, &str) = ("workspace ", "workspace_");
 /// Options of commands, and the arguments of tools that mean the same.
 const ARGUMENTS: [(&str, &str); 1] = [("--type", "record_type")];
 /// Words before or after a command that only a person may run: the tool of its name would not do
@@ -97,14 +95,15 @@ fn find_tool(command: &str, is_shown: &impl Fn(&str) -> bool) -> Option<String> 
         let rest = words(name).filter(|_| is_shown(tool))?;
         Some((name.len(), Cow::Borrowed(*tool), rest))
     });
-    let in_workspace = command.strip_prefix(WORKSPACE.0).and_then(|command| {
+    // Of a program that adds operations, a tool has both words of its command as its name.
+    let added = command.split_once(' ').and_then(|(program, command)| {
         let (name, rest) = command.split_once(' ').unwrap_or((command, ""));
-        let tool = [WORKSPACE.1, name].concat();
+        let tool = [program, "_", name].concat();
         is_shown(&tool).then_some((0, Cow::Owned(tool), rest))
     });
     // `tags sources` is no `tags`.
     let mut found: Option<(usize, Cow<'_, str>, &str)> = None;
-    for one in known.chain(in_workspace) {
+    for one in known.chain(added) {
         if found.as_ref().is_none_or(|found| one.0 > found.0) {
             found = Some(one);
         }

@@ -17,13 +17,14 @@ use rmcp::{ServiceError, ServiceExt};
 use serde_json::{Value, json};
 
 use reprise_operations::TagRules;
+use reprise_workspace_operations::PROFILE;
 
-use super::{Catalogue, INSTRUCTIONS, McpServer, Profile, tools};
+use super::{INSTRUCTIONS, McpServer, Profile, tools};
 use crate::client::Client;
 use crate::daemon::DaemonOptions;
 use crate::place::DaemonPaths;
 use crate::testing::{
-    RunningDaemon, options, run, run_with_options, run_with_tree, run_with_words,
+    RunningDaemon, options, run, run_with_options, run_with_tree, run_with_words, whole_catalogue,
 };
 
 /// What an answer begins with where there is no model.
@@ -34,13 +35,7 @@ type Session = RunningService<RoleClient, ()>;
 async fn session(running: &RunningDaemon, profile: Profile) -> Session {
     let client = Arc::new(Client::new(running.place.clone()));
     let user = "ada".parse().unwrap();
-    session_of(McpServer::proxy(
-        client,
-        Catalogue::default(),
-        user,
-        profile,
-    ))
-    .await
+    session_of(McpServer::proxy(client, whole_catalogue(), user, profile)).await
 }
 
 async fn session_of(server: McpServer) -> Session {
@@ -266,9 +261,9 @@ fn what_every_session_pays_for_is_small() {
         (Profile::Lean, 4, 1_000),
         (Profile::Default, 10, 1_800),
         (Profile::Full, 35, 8_000),
-        (Profile::Workspace, 25, 3_900),
+        (Profile::Added(PROFILE), 25, 3_900),
     ] {
-        let tools = tools::list(&Catalogue::default(), profile);
+        let tools = tools::list(&whole_catalogue(), profile);
         assert_eq!(tools.len(), count);
         for tool in &tools {
             assert!(tool.output_schema.is_some() && tool.annotations.is_some());
@@ -295,7 +290,7 @@ fn what_every_session_pays_for_is_small() {
 #[tokio::test]
 async fn an_agent_works_in_a_governed_workspace_and_no_tool_makes_it_a_person() {
     let (running, _tree) = run_with_tree("ada", &["human"]).await;
-    let session = session(&running, Profile::Workspace).await;
+    let session = session(&running, Profile::Added(PROFILE)).await;
     let prd = "core/prd/PRD-001.json";
     let write = |actor: &str, text: &str| json!({"actor": actor, "files": {prd: text}});
     let first = call(&session, "workspace_write", write("prm", "{\"v\":1}"));
@@ -543,7 +538,7 @@ async fn a_server_of_one_project_keeps_to_it() {
     let running = run().await;
     let client = Arc::new(Client::new(running.place.clone()));
     let (user, profile) = ("ada".parse().unwrap(), Profile::Default);
-    let server = McpServer::proxy(client, Catalogue::default(), user, profile);
+    let server = McpServer::proxy(client, whole_catalogue(), user, profile);
     let project = Some("github.com/acme/api".to_owned());
     let own = session_of(server.clone().with_project(project)).await;
     let all = session_of(server).await;

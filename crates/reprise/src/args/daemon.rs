@@ -12,6 +12,7 @@ use reprise_server::HookProgram;
 use reprise_types::UserId;
 use serde::Serialize;
 
+use super::catalogue::find_profile;
 use super::{WhoseArguments, operation_commands};
 
 #[derive(Debug, Args)]
@@ -103,7 +104,7 @@ pub(crate) struct McpArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
     /// Tools that the client sees, from few to many: lean, default, full; or workspace.
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", value_parser = find_profile)]
     pub(crate) profile: Profile,
     /// Use all of the user's memories, or only those of the current project.
     #[arg(long, value_enum, default_value_t)]

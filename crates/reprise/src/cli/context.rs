@@ -3,7 +3,6 @@
 use std::io::{BufRead, IsTerminal};
 
 use reprise_embed::{EmbeddingModel, ModelStore};
-use reprise_sandbox::EndpointConfig;
 use reprise_server::PeopleSettings;
 
 use super::endpoint;
@@ -122,12 +121,6 @@ impl Context {
     /// User that the configuration names.
     pub fn configured_user(&self) -> Option<&UserId> {
         self.config.user.as_ref()
-    }
-
-    /// Endpoints of the models that `[eval.answer]` and `[eval.judge]` name.
-    pub fn evaluation_models(&self) -> [Option<EndpointConfig>; 2] {
-        let models = &self.config.eval;
-        [models.answer.endpoint(), models.judge.endpoint()]
     }
 
     /// Says whether this user's questions of published knowledge go to a configured service.

@@ -1,16 +1,21 @@
-//! A whole host for one command: event log, bus, relay, supervisors, and memory under them; and
-//! `reprise ingest --events`.
+//! A whole host for one command: event log, bus, relay, supervisors, and memory under them. The
+//! program knows the example host in this file alone: `reprise ingest --events` and `reprise serve
+//! --events` read an exported log through it, and the demo has it work.
 
 use reprise_agent::{EmbedderOpener, EventMapper, RelayProgress, SourceBinding};
 use reprise_sandbox::{
-    AppConfig, AppState, MemoryBridge, ReplayCounts, RunReport, WorkersConfig, replay_jsonl,
+    AppConfig, AppState, EndpointConfig, MemoryBridge, ModelEndpoint, ModelGateway, Repertoire,
+    RepertoirePlanner, ReplayCounts, WorkersConfig, follow_jsonl, replay_jsonl,
 };
+pub(super) use reprise_sandbox::{RunReport, RunStatus};
 use reprise_types::MemoryProvider;
 
 use super::model::EmbedderSource;
 use super::output::Out;
 use super::progress::IN_PROCESS;
 use crate::cli::prelude::*;
+use crate::config::ModelTable;
+use crate::env;
 
 /// Name of the one event stream: a log belongs to one user, whatever its events say.
 const STREAM: &str = "host";
@@ -53,8 +58,20 @@ impl Host {
         Self::start_with(context, user, events, factory, None, Arc::new(SystemClock)).await
     }
 
-    /// Starts the host with workers and another clock.
-    pub(super) async fn start_with(
+    /// Starts the host with workers, who work in the folder `workspace` of its data directory, and
+    /// with another clock.
+    pub(super) async fn start_with_workers(
+        context: &Context,
+        user: &UserId,
+        events: PathBuf,
+        factory: Option<EmbedderSource>,
+        clock: Arc<dyn Clock>,
+    ) -> anyhow::Result<Self> {
+        let workers = configure_workers(context, &context.places.data.join("workspace"))?;
+        Self::start_with(context, user, events, factory, Some(workers), clock).await
+    }
+
+    async fn start_with(
         context: &Context,
         user: &UserId,
         events: PathBuf,
@@ -90,20 +107,6 @@ impl Host {
         };
         host.service()?.open_memory(user).await?;
         Ok(host)
-    }
-
-    /// Starts an event store, a bus and a relay for a service that already runs.
-    pub(super) async fn start_with_service(
-        service: &MemoryService,
-        user: &UserId,
-        events: PathBuf,
-    ) -> anyhow::Result<AppState> {
-        store::make_folder(&events)?;
-        let mapper = Arc::new(EventMapper::load_builtin()?);
-        let bridge = MemoryBridge::with_daemon(service.clone(), source_binding(user), mapper);
-        let app = AppState::start(AppConfig::new(events, bridge)).await?;
-        app.ensure_supervisor().await?;
-        Ok(app)
     }
 
     /// Feeds a log into the event store and waits until memory has all of it on disk.
@@ -146,6 +149,88 @@ impl Host {
         drop(self.memory);
         Ok(self.app.shut_down().await?)
     }
+}
+
+/// An exported log that feeds a user's memory as it grows, through event store, bus and relay.
+pub(super) struct FollowedLog {
+    app: AppState,
+    log: PathBuf,
+}
+
+reprise_types::show_fields!(FollowedLog { log });
+
+impl FollowedLog {
+    /// Begins to feed a service that already runs; the events are kept in the store `events`.
+    pub(super) async fn start(
+        service: &MemoryService,
+        user: &UserId,
+        events: PathBuf,
+        log: PathBuf,
+    ) -> anyhow::Result<Self> {
+        store::make_folder(&events)?;
+        let mapper = Arc::new(EventMapper::load_builtin()?);
+        let bridge = MemoryBridge::with_daemon(service.clone(), source_binding(user), mapper);
+        let app = AppState::start(AppConfig::new(events, bridge)).await?;
+        app.ensure_supervisor().await?;
+        Ok(Self { app, log })
+    }
+
+    /// Reads what comes, until the event store is gone; returns why it is.
+    pub(super) async fn follow(&self) -> anyhow::Error {
+        follow_jsonl(&self.log, self.app.event_store()).await.into()
+    }
+
+    pub(super) async fn shut_down(self) -> anyhow::Result<()> {
+        Ok(self.app.shut_down().await?)
+    }
+}
+
+/// Returns the endpoint of a model; `None` if the configuration names no URL for it.
+pub(super) fn find_endpoint(table: &ModelTable) -> Option<EndpointConfig> {
+    let url = table.url.clone()?;
+    Some(EndpointConfig {
+        allow_plain_http: table.allow_plain_http,
+        ..EndpointConfig::new(url, table.name.clone(), table.key.clone())
+    })
+}
+
+/// Returns the endpoints of the models that `[eval.answer]` and `[eval.judge]` name.
+pub fn find_evaluation_models(context: &Context) -> [Option<EndpointConfig>; 2] {
+    let models = &context.config.eval;
+    [&models.answer, &models.judge].map(find_endpoint)
+}
+
+/// Returns workers under the configured model, or under the built-in planner.
+fn configure_workers(context: &Context, workspace: &Path) -> anyhow::Result<WorkersConfig> {
+    let gateway: Arc<dyn ModelGateway> = match find_endpoint(&context.config.planner) {
+        Some(endpoint) => Arc::new(ModelEndpoint::new(endpoint)),
+        None => Arc::new(RepertoirePlanner::new(Repertoire::load_builtin()?)),
+    };
+    let mut workers = WorkersConfig::new(workspace.to_owned(), gateway);
+    workers.commands.environment = env::command_environment();
+    Ok(workers)
+}
+
+/// Has a host without memory do the requests, and returns how each went.
+pub(super) async fn execute_without_memory(
+    context: &Context,
+    user: &UserId,
+    requests: impl Iterator<Item = &str>,
+) -> anyhow::Result<Vec<RunReport>> {
+    let folder = tempfile::tempdir()?;
+    let events = folder.path().join("events.db");
+    let mut config = AppConfig::new(events, MemoryBridge::without_memory());
+    config.workers = Some(configure_workers(
+        context,
+        &folder.path().join("workspace"),
+    )?);
+    let app = AppState::start(config).await?;
+    let mut reports = Vec::new();
+    for request in requests {
+        reports.push(app.execute(user, request, "without").await?);
+    }
+    app.shut_down().await?;
+    Ok(reports)
 }
 
 /// `reprise ingest --events`: brings a host's exported log into memory, through store, bus and

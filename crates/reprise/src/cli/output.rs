@@ -68,8 +68,11 @@ pub(super) fn call<O: Operation>(
 }
 
 /// Runs any operation of the catalogue with JSON arguments and prints its JSON answer.
-pub(super) fn call_by_name(context: &Context, arguments: &CallArguments) -> anyhow::Result<Exit> {
-    let catalogue = Catalogue::default();
+pub(super) fn call_by_name(
+    context: &Context,
+    catalogue: &Catalogue,
+    arguments: &CallArguments,
+) -> anyhow::Result<Exit> {
     let Some(name) = &arguments.operation else {
         let mut entries: Vec<_> = catalogue.entries().map(|entry| &entry.spec).collect();
         entries.sort_by_key(|spec| spec.name);

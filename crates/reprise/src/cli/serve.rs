@@ -8,10 +8,9 @@ use std::sync::Weak;
 use reprise_agent::{EmbedderOpener, MemoryConfig, OtherModels};
 use reprise_engine::EngineOptions;
 use reprise_operations::{
-    Catalogue, ConfiguredProjection, Memories, MemorySettings, PauseStore, Repositories, Sharing,
+    ConfiguredProjection, Memories, MemorySettings, PauseStore, Repositories, Sharing,
 };
 use reprise_redact::is_plain_http_to_other_machine;
-use reprise_sandbox::follow_jsonl;
 use reprise_server::{
     Daemon, DaemonExit, DaemonOptions, Issuer, IssuerSettings, McpServer, OauthOptions,
     ProgramCommand,
@@ -20,10 +19,11 @@ use reprise_types::Reranker;
 
 use super::global::sharing;
 use super::hook::ToolHooks;
+use super::host::FollowedLog;
 use super::model::EmbedderSource;
 use super::project::COMMITS_MAX;
 use super::{connect, daemon, workspace};
-use crate::args::{ConnectScope, McpArguments, ServeArguments};
+use crate::args::{ConnectScope, McpArguments, ServeArguments, assemble_catalogue};
 use crate::cli::prelude::*;
 use crate::config::{OauthTable, last_good, save_setting};
 use crate::{env, outbound};
@@ -40,6 +40,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
     let idle_exit = arguments.idle_exit.or(file.idle_exit_seconds);
     let projections = context.config.all_projections();
     copies::record_projections(context, &projections);
+    let governed = workspace::governed_workspaces(context);
     let options = DaemonOptions {
         place: context.places.daemon_place(),
         http: arguments.http.or(file.http),
@@ -50,12 +51,10 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
         oauth: file.oauth.as_ref().map(to_oauth_options).transpose()?,
         tags: context.config.tag_rules(),
-        workspaces: context.config.workspaces.clone(),
-        trees: Some(workspace::tree_host()),
         sharing: sharing(context, false),
         projections,
         prompt_tokens_per_day: context.config.memory.prompt_tokens_per_day,
-        catalogue: Catalogue::default(),
+        catalogue: assemble_catalogue(&governed),
         user: context.config.user.clone(),
         settings: settings::list_settings(context, arguments),
         agent_programs: connect::list_agent_programs,
@@ -73,6 +72,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
             drop(tokio::spawn(open));
         }
         let daemon = Daemon::start(memory, options).await?;
+        drop(tokio::spawn(async move { governed.run_upkeep().await }));
         let data = context.places.data.display();
         tell!("serving {data}");
         if let Some(address) = daemon.http_address() {
@@ -87,13 +87,14 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
             .or(context.config.user.as_ref());
         let user = user.context("--events needs --events-user USER, or a `user` configured")?;
         let events = context.places.home_of(user).join("events.db");
-        let host = Host::start_with_service(daemon.memories().service(), user, events).await?;
+        let service = daemon.memories().service();
+        let followed = FollowedLog::start(service, user, events, log.clone()).await?;
         tell!("following {} for {user}", log.display());
         let ended = tokio::select! {
             ended = daemon.run() => ended,
-            gone = follow_jsonl(log, host.event_store()) => return Err(gone.into()),
+            gone = followed.follow() => return Err(gone),
         };
-        host.shut_down().await?;
+        followed.shut_down().await?;
         anyhow::Ok(ended?)
     })?;
     let (says, exit) = describe_end(ended);
@@ -133,6 +134,7 @@ pub(super) fn run_mcp(context: &Context, arguments: &McpArguments) -> anyhow::Re
         ConnectScope::Project => Some(find_current_project(context)?),
     };
     let folders = Arc::new(project::McpFolders(context.clone()));
+    let catalogue = assemble_catalogue(&workspace::governed_workspaces(context));
     let runtime = if context.no_daemon {
         runtime::build_threaded()?
     } else {
@@ -142,7 +144,7 @@ pub(super) fn run_mcp(context: &Context, arguments: &McpArguments) -> anyhow::Re
         if !context.no_daemon {
             let client = Arc::new(daemon::starting_client(context)?);
             let hooks = Arc::new(ToolHooks::new(context, &arguments.whose, client.clone()));
-            let server = McpServer::proxy(client, Catalogue::default(), user, profile);
+            let server = McpServer::proxy(client, catalogue, user, profile);
             let server = server.with_hooks(hooks).with_folders(folders);
             return Ok(server.with_project(project).serve_stdio().await?);
         }
@@ -151,8 +153,7 @@ pub(super) fn run_mcp(context: &Context, arguments: &McpArguments) -> anyhow::Re
         let memories = memories(context, service, projections, sharing);
         let kept = memories.clone();
         let keeping = tokio::spawn(async move { kept.run_background_tasks().await });
-        let server =
-            McpServer::in_process(memories.clone(), Catalogue::default(), Some(user), profile);
+        let server = McpServer::in_process(memories.clone(), catalogue, Some(user), profile);
         let server = server.with_folders(folders).with_project(project);
         let served = server.serve_stdio().await;
         keeping.abort();
@@ -202,8 +203,6 @@ pub(super) fn memories(
     copies::record_projections(context, &projections);
     Memories::new(service, Arc::new(SystemClock)).with_settings(MemorySettings {
         tags: context.config.tag_rules(),
-        workspaces: context.config.workspaces.clone(),
-        trees: Some(workspace::tree_host()),
         sharing,
         repositories: Repositories::in_data_dir(&context.places.data),
         projections,

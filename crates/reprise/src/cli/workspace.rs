@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use reprise_operations::TreeHost;
 use reprise_types::lock;
+use reprise_workspace_operations::{GovernedWorkspaces, TreeHost};
 use reprise_workspace_types::{
     NumberedAnswer, NumberedRequest, TreeError, TreeErrorKind, TreeRequest,
 };
@@ -16,6 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::cli::Context;
 use crate::plugin::{self, WORKSPACE};
 
 /// Most requests that the program works on at once.
@@ -23,9 +24,10 @@ const REQUESTS_MAX: usize = 64;
 
 type Answer = Result<Value, TreeError>;
 
-/// Returns the way to the workspaces of this machine.
-pub(super) fn tree_host() -> Arc<dyn TreeHost> {
-    Arc::new(TreeProgram::default())
+/// Returns the registered workspaces, which the program serves.
+pub(super) fn governed_workspaces(context: &Context) -> GovernedWorkspaces {
+    let host: Arc<dyn TreeHost> = Arc::new(TreeProgram::default());
+    GovernedWorkspaces::new(context.config.workspaces.clone(), host)
 }
 
 /// The program of workspaces, running or not. It ends with this process, after what it has begun.

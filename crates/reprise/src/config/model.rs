@@ -2,7 +2,6 @@
 //! `OpenAI`-compatible endpoints.
 
 use reprise_embed::Variant;
-use reprise_sandbox::EndpointConfig;
 use reprise_types::REFERENCE_MODEL;
 use serde::Deserialize;
 
@@ -32,12 +31,12 @@ pub(crate) enum VectorsChoice {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ModelTable {
     /// Such as `http://127.0.0.1:11434/v1`.
-    pub(super) url: Option<String>,
+    pub(crate) url: Option<String>,
     #[serde(rename = "model")]
-    name: String,
-    key: Option<String>,
+    pub(crate) name: String,
+    pub(crate) key: Option<String>,
     /// Send the key over plain HTTP too, although it is another machine.
-    allow_plain_http: bool,
+    pub(crate) allow_plain_http: bool,
 }
 
 /// The models of `eval answer`; one without a URL is not used.
@@ -46,17 +45,6 @@ pub(crate) struct ModelTable {
 pub(crate) struct EvalModels {
     pub(crate) answer: ModelTable,
     pub(crate) judge: ModelTable,
-}
-
-impl ModelTable {
-    /// Returns the model's endpoint; `None` without a URL.
-    pub(crate) fn endpoint(&self) -> Option<EndpointConfig> {
-        let url = self.url.clone()?;
-        Some(EndpointConfig {
-            allow_plain_http: self.allow_plain_http,
-            ..EndpointConfig::new(url, self.name.clone(), self.key.clone())
-        })
-    }
 }
 
 /// Embedding model as the file names it.

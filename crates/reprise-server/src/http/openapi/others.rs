@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use reprise_operations::ProblemKind;
+use reprise_operations::{Catalogue, ProblemKind};
 use serde_json::{Map, Value, json};
 
 use super::{COMMON_PROBLEMS, problem_responses};
+use crate::http::{MCP_PATH, added_mcp_path};
 
 type Methods = Map<String, Value>;
 
@@ -20,7 +21,7 @@ type RouteDescription = (
 
 const TEXT_MEDIA: &str = "text/plain";
 const JSON_MEDIA: &str = "application/json";
-const ROUTES: [RouteDescription; 11] = [
+const ROUTES: [RouteDescription; 10] = [
     (
         "/health/live",
         "get",
@@ -64,13 +65,6 @@ const ROUTES: [RouteDescription; 11] = [
         JSON_MEDIA,
     ),
     (
-        "/mcp/workspace",
-        "post",
-        "mcp_workspace",
-        "The same with the tools of a governed workspace",
-        JSON_MEDIA,
-    ),
-    (
         "/v1/users/{user}/export",
         "get",
         "export",
@@ -100,12 +94,20 @@ const ROUTES: [RouteDescription; 11] = [
     ),
 ];
 
-pub(super) fn describe_paths() -> BTreeMap<String, Methods> {
+pub(super) fn describe_paths(catalogue: &Catalogue) -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
     for (path, method, name, summary, media) in ROUTES {
         let described = describe_route(path, method, name, summary, media);
         let methods = paths.entry(path.to_owned()).or_default();
         methods.insert(method.to_owned(), described);
+    }
+    for profile in catalogue.list_added_profiles() {
+        let path = added_mcp_path(profile);
+        let name = format!("mcp_{}", profile.name);
+        let summary = format!("The same with the tools of {}", profile.subject);
+        let described = describe_route(&path, "post", &name, &summary, JSON_MEDIA);
+        let methods = paths.entry(path).or_default();
+        methods.insert("post".to_owned(), described);
     }
     paths
 }
@@ -147,6 +149,7 @@ fn describe_route(path: &str, method: &str, name: &str, summary: &str, media: &s
     if path.contains("{user}") {
         parameters.push(json!({ "$ref": "#/components/parameters/user" }));
     }
+    let is_mcp = path.starts_with(MCP_PATH);
     match name {
         "live" | "ready" => described["security"] = json!([]),
         "export" => parameters.push(json!({
@@ -166,7 +169,7 @@ fn describe_route(path: &str, method: &str, name: &str, summary: &str, media: &s
                 "description": "Its name or alias, as MCP lists it.",
             }));
         }
-        "mcp" | "mcp_workspace" => {
+        _ if is_mcp => {
             parameters.push(json!({ "$ref": "#/components/parameters/whose" }));
             answers["202"] = json!({ "description": "Taken; a notification has no answer" });
             for (status, detail) in [
@@ -180,7 +183,7 @@ fn describe_route(path: &str, method: &str, name: &str, summary: &str, media: &s
         _ => {}
     }
     let request_schema = match name {
-        "mcp" | "mcp_workspace" => Some(json_rpc_schema()),
+        _ if is_mcp => Some(json_rpc_schema()),
         "tool" => Some(json!({ "type": "object" })),
         _ => None,
     };

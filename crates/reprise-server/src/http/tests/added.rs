@@ -42,13 +42,7 @@ impl Operation for Echo {
 async fn an_operation_that_is_added_is_on_every_face() {
     let folder = tempfile::tempdir().unwrap();
     let place = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
-    let known = Catalogue::default();
-    let catalogue = Catalogue::new(
-        known
-            .entries()
-            .copied()
-            .chain([CatalogueEntry::of::<Echo>()]),
-    );
+    let catalogue = Catalogue::default().with_operations([CatalogueEntry::of::<Echo>()]);
     let options = DaemonOptions {
         catalogue: catalogue.clone(),
         ..options(&place)

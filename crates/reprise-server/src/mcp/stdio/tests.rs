@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reprise_operations::{Catalogue, Profile};
+use reprise_operations::Profile;
 use reprise_tests::assert_contains;
 use rmcp::ServiceExt;
 use serde_json::json;
@@ -15,6 +15,7 @@ use super::*;
 use crate::client::Client;
 use crate::mcp::McpServer;
 use crate::place::DaemonPaths;
+use crate::testing::whole_catalogue;
 
 struct TestPeer(BufReader<ReadHalf<DuplexStream>>, WriteHalf<DuplexStream>);
 
@@ -131,7 +132,7 @@ fn a_message_is_read_as_far_as_it_can_be() {
 fn talk_to_server(folder: &std::path::Path) -> (TestPeer, JoinHandle<()>) {
     let place = DaemonPaths::new(&folder.join("data"), Some(folder));
     let (client, user) = (Arc::new(Client::new(place)), "ada".parse().unwrap());
-    let server = McpServer::proxy(client, Catalogue::default(), user, Profile::Default);
+    let server = McpServer::proxy(client, whole_catalogue(), user, Profile::Default);
     let (near, far) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(far);
     let served = tokio::spawn(async move {

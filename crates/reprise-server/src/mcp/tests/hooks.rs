@@ -27,7 +27,7 @@ async fn a_hook_is_called_as_a_tool_that_no_list_names() {
     let running = run().await;
     let client = Arc::new(Client::new(running.place.clone()));
     let (user, profile) = ("ada".parse().unwrap(), Profile::Full);
-    let server = McpServer::proxy(client, Catalogue::default(), user, profile);
+    let server = McpServer::proxy(client, whole_catalogue(), user, profile);
     let recorder = Arc::new(Recorder::default());
     let with = session_of(server.clone().with_hooks(recorder.clone())).await;
     let without = session_of(server).await;

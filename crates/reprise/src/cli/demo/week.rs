@@ -1,13 +1,10 @@
 //! `reprise demo week`: three weeks of a host that asks memory before it plans. Its runs succeed or
 //! fail by what they really did: small Rust programs, compiled and tested in a scratch directory.
 
-use reprise_sandbox::{
-    AppConfig, AppState, MemoryBridge, ModelEndpoint, ModelGateway, Repertoire, RepertoirePlanner,
-    RunReport, RunStatus, WorkersConfig,
-};
 use reprise_types::{LearningEngine as _, RetrievedMemory};
 
 use crate::args::KeptDemo;
+use crate::cli::host::{RunReport, RunStatus, execute_without_memory};
 use crate::cli::prelude::*;
 use crate::env;
 use crate::terminal::{faint, one_line, title};
@@ -56,28 +53,13 @@ fn ensure_programs_compile() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Workers under the configured model, or under the built-in planner.
-fn configure_workers(context: &Context, workspace: &Path) -> anyhow::Result<WorkersConfig> {
-    let gateway: Arc<dyn ModelGateway> = match context.config.planner.endpoint() {
-        Some(endpoint) => Arc::new(ModelEndpoint::new(endpoint)),
-        None => Arc::new(RepertoirePlanner::new(Repertoire::load_builtin()?)),
-    };
-    let mut workers = WorkersConfig::new(workspace.to_owned(), gateway);
-    workers.commands.environment = env::command_environment();
-    Ok(workers)
-}
-
 /// Plays the weeks, and returns what happened as the object that `--json` prints.
 async fn play_weeks(context: &Context) -> anyhow::Result<Value> {
     let user: UserId = "ada".parse()?;
     let begin = parse_timestamp(BEGIN)?;
     let clock = Arc::new(StoryClock(Mutex::new(begin)));
-    let hands = Some(configure_workers(
-        context,
-        &context.places.data.join("workspace"),
-    )?);
     let (events, factory) = (super::events_path(context), model::factory(context));
-    let host = Host::start_with(context, &user, events, factory, hands, clock.clone()).await?;
+    let host = Host::start_with_workers(context, &user, events, factory, clock.clone()).await?;
     let (mut weeks, mut trace, mut known) = (Vec::new(), Vec::new(), Runs::new());
     for (number, week) in (1..).zip(WEEKS.split("\n\n")) {
         let mut lines = week.lines();
@@ -95,6 +77,8 @@ async fn play_weeks(context: &Context) -> anyhow::Result<Value> {
             runs.push(describe_run_as_json(request, &report));
             trace = report.turns;
         }
+        let without = execute_without_memory(context, &user, lines).await?;
+        let first_try_without = without.iter().filter(|report| is_first_try(report)).count();
         weeks.push(json!({
             "week": number,
             "title": title,
@@ -105,7 +89,7 @@ async fn play_weeks(context: &Context) -> anyhow::Result<Value> {
             "runs": runs,
             "first_try": first_try,
             "choices_changed": choices_changed,
-            "first_try_without_memory": count_first_tries_without_memory(context, &user, lines).await?,
+            "first_try_without_memory": first_try_without,
         }));
     }
     let learning = host
@@ -158,28 +142,6 @@ async fn recall(
     });
     let weeks = shown().filter_map(week_of).collect();
     Ok((json!(answer.verdict), rows.collect(), weeks))
-}
-
-/// Counts the requests that a host without memory does with its first plan.
-async fn count_first_tries_without_memory(
-    context: &Context,
-    user: &UserId,
-    requests: impl Iterator<Item = &str>,
-) -> anyhow::Result<usize> {
-    let folder = tempfile::tempdir()?;
-    let events = folder.path().join("events.db");
-    let mut config = AppConfig::new(events, MemoryBridge::without_memory());
-    config.workers = Some(configure_workers(
-        context,
-        &folder.path().join("workspace"),
-    )?);
-    let app = AppState::start(config).await?;
-    let mut first_try = 0;
-    for request in requests {
-        first_try += usize::from(is_first_try(&app.execute(user, request, "without").await?));
-    }
-    app.shut_down().await?;
-    Ok(first_try)
 }
 
 fn is_first_try(report: &RunReport) -> bool {

@@ -8,8 +8,7 @@ use reprise_global::{
     GlobalTier, Hold, TextVectors, TwoTierMemory,
 };
 use reprise_operations::{Sharing, TierOpener};
-use reprise_sandbox::ProviderWrapper;
-use reprise_types::RecallScope;
+use reprise_types::{MemoryProvider, RecallScope};
 
 use super::remote::RemoteStore;
 use crate::cli::prelude::*;
@@ -28,11 +27,15 @@ pub(in crate::cli) fn sharing(context: &Context, is_command: bool) -> Sharing {
     Sharing::new(reach, config.global.scope).with_hook_deadline(config.hook_deadline())
 }
 
+/// Wraps a user's memory, so that its recalls ask for published knowledge too.
+pub(in crate::cli) type MemoryWrapper =
+    dyn Fn(&UserId, Arc<dyn MemoryProvider>) -> Arc<dyn MemoryProvider> + Send + Sync;
+
 /// Returns what wraps the memories of a host, so that its recalls ask for published knowledge too.
 pub(in crate::cli) fn wrap_memories(
     context: &Context,
     clock: &Arc<dyn Clock>,
-) -> Option<Arc<ProviderWrapper>> {
+) -> Option<Arc<MemoryWrapper>> {
     let scope = context.config.global.scope;
     if scope == RecallScope::Local {
         return None;
