@@ -110,11 +110,16 @@ operation! {
 /// A record as `get` answers it: with its title, its links, and how often it was seen.
 async fn describe_record(memory: &Memory, record: MemoryRecord) -> Result<Value, Problem> {
     let id = record.id;
-    let beside = move |memory: &Snapshot| (memory.links(id), memory.seen_stats(id));
-    let (links, seen) = memory.run_on_snapshot(beside).await?;
+    let beside = move |memory: &Snapshot| {
+        let mut over = json!({});
+        list::mark_if_over(&mut over, memory, id);
+        (memory.links(id), memory.seen_stats(id), over)
+    };
+    let (links, seen, over) = memory.run_on_snapshot(beside).await?;
     let mut line = json!(ExportLine::new(&record));
     add_fields(&mut line, &RecordByline::of(&record));
     add_fields(&mut line, &seen);
+    add_fields(&mut line, &over);
     line["title"] = json!(title_or_beginning(&record));
     if own_title(&record).is_none() {
         line["title_derived"] = json!(true);

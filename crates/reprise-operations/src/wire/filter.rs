@@ -21,6 +21,7 @@ arguments! {
         #[schemars(extend("x-rare" = true))]
         #[arg(
             long = "type",
+            value_delimiter = ',',
             value_name = "TYPE",
             help = "Only these types, as a person would say: note, prompt, answer, commit, test, \
                     command, run, decision, lesson or document"
@@ -134,9 +135,17 @@ where
             ));
         }
     };
-    let read = words
-        .iter()
-        .map(|word| word.parse().map_err(D::Error::custom));
+    let read = words.iter().map(|word| {
+        word.parse().map_err(|error| {
+            let said = format!("{error}");
+            let is_type = word.parse::<RecordType>().is_ok();
+            D::Error::custom(if is_type {
+                format!("{said}; `{word}` is a type: give it as `type`")
+            } else {
+                said
+            })
+        })
+    });
     read.collect()
 }
 

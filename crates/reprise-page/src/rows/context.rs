@@ -1,6 +1,6 @@
 //! What a list knows of its records besides themselves.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use reprise_operations::operations::records::list;
 use reprise_operations::{ChangeKind, ChangeOrigin, JournalEntry};
@@ -18,6 +18,8 @@ pub(crate) struct RowContext {
     contradicted: HashSet<String>,
     /// What is said of records whose words are no longer those that were stored.
     corrected: HashMap<RecordId, &'static str>,
+    /// Until when records held that something newer contradicts.
+    held_until: BTreeMap<RecordId, DateTime<Utc>>,
     /// The last test of each session that has one in the list.
     pub(super) last_tests: HashMap<String, RecordId>,
 }
@@ -30,6 +32,7 @@ impl RowContext {
             published: HashSet::new(),
             contradicted: HashSet::new(),
             corrected: HashMap::new(),
+            held_until: BTreeMap::new(),
             last_tests: HashMap::new(),
         }
     }
@@ -53,6 +56,8 @@ impl RowContext {
         records: &[MemoryRecord],
     ) -> PageResult<()> {
         self.corrected = load_correction_marks(visit, records).await?;
+        let ids = records.iter().map(|record| record.id).collect();
+        self.held_until = list::find_held_until(&visit.memory(), ids).await?;
         let tests = records
             .iter()
             .filter(|record| record.record_type() == RecordType::Test);
@@ -81,9 +86,15 @@ impl RowContext {
         names.any(|name| has_name(record, name))
     }
 
-    /// Renders by whom a record was corrected.
+    /// Renders by whom a record was corrected, and until when it held.
     pub(super) fn render_correction(&self, record: &MemoryRecord) -> Markup {
-        render_correction_mark(self.corrected.get(&record.id).copied())
+        let until = self.held_until.get(&record.id);
+        html! {
+            (render_correction_mark(self.corrected.get(&record.id).copied()))
+            @if let Some(until) = until {
+                span class="chip" { "held until " (self.calendar.day_of(*until)) }
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use reprise_knowledge::LessonDetails;
 use reprise_operations::operations::records::list::List;
 use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
-use reprise_types::{Calendar, RecordByline};
+use reprise_types::{Calendar, RecordByline, describe_state};
 
 use crate::args::{ListArguments, calendar};
 use crate::cli::prelude::*;
@@ -32,6 +32,13 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     let mut out = BufWriter::new(crate::printer::stdout());
     body.filter.project =
         project::resolve_project_name(context, &session, body.filter.project.as_deref())?;
+    if body.rules && body.filter.project.is_none() {
+        // Who asks for rules works somewhere.
+        body.filter.project = project::find_own_repository(context);
+        if let Some(project) = &body.filter.project {
+            tell!("rules of project `{project}`; --project NAME lists those of another");
+        }
+    }
     let (mut damaged, mut day) = (0, None);
     loop {
         body.limit = Some(left.min(PAGE_MAX));
@@ -116,6 +123,10 @@ fn print_record(
         let made = calendar.day_of(parse_timestamp(part("known_at"))?);
         facts.push(format!("corrected on {made}"));
     }
+    let until = Some(part("held_until")).filter(|at| !at.is_empty());
+    let until = until.map(parse_timestamp).transpose()?;
+    let newer = part("newer").parse().ok();
+    facts.extend(describe_state(None, newer, until, calendar));
     if !part("session_id").is_empty() {
         let session = terminal::shorten_session(part("session_id"));
         facts.push(format!("session {session}"));

@@ -48,6 +48,10 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     let mut asked = arguments.asked.clone();
     asked.filter.project =
         project::resolve_project_name(context, &session, asked.filter.project.as_deref())?;
+    if asked.filter.project.is_none() && recall::asks_for_rules(&question) {
+        // Who asks for rules works somewhere.
+        asked.filter.project = project::find_own_repository(context);
+    }
     // `handed` is the question's vector if the caller has one.
     let ask = |query: String, handed: Option<Embedding>| -> anyhow::Result<Recalled> {
         let (embedding_space, embedding) = handed.map(|e| (e.space, e.vector)).unzip();

@@ -1,7 +1,9 @@
 //! Memory page by page, without a question.
 
+use reprise_knowledge::states_withdrawal;
 use reprise_types::{ID_PATTERN, ListOrder, RecordPage, SystemClock};
 
+use crate::operations::sessions::is_rule;
 use crate::prelude::*;
 use crate::wire::{add_fields, drop_sensitive_records, short_excerpt};
 
@@ -57,6 +59,9 @@ operation! {
         #[schemars(length(min = 1))]
         #[arg(long, value_name = "TEXT")]
         pub grep: Option<String> as LineText,
+        /// Only rules, and what ended one. `type` has prompt, answer, lesson, decision, test, ...
+        #[arg(long, help = "Only rules, and what ended one")]
+        pub rules: bool,
         /// Memories per page [default: 50; at most 1000].
         #[schemars(range(min = 1, max = PAGE_MAX))]
         #[arg(
@@ -85,6 +90,7 @@ operation! {
         let filter = arguments.filter.to_memory_filter(&memory.calendar());
         let mut filter = filter.map_err(Problem::invalid)?;
         memory.resolve_filter_tags(&mut filter);
+        take_project_from_tags(&mut filter);
         let for_agent = memory.is_for_agent();
         let page = memory.run_on_snapshot(move |snapshot| build_page(snapshot, &arguments, filter, for_agent));
         page.await?
@@ -133,6 +139,42 @@ pub async fn list_newest(memory: &Memory, most: usize) -> Result<Vec<MemoryRecor
     memory.run_on_snapshot(newest).await
 }
 
+/// Takes a tag that names a project as that project, under each of its names.
+fn take_project_from_tags(filter: &mut MemoryFilter) {
+    if filter.project.is_some() {
+        return;
+    }
+    let tags = filter.tags.iter_mut().flatten();
+    let mut projects = tags.filter_map(|tag| tag.strip_prefix("project:").map(str::to_owned));
+    if let (Some(project), None) = (projects.next(), projects.next()) {
+        drop(projects);
+        if let Some(tags) = &mut filter.tags {
+            tags.retain(|tag| !tag.starts_with("project:"));
+        }
+        filter.tags.take_if(|tags| tags.is_empty());
+        filter.project = Some(project);
+    }
+}
+
+/// Finds until when records held that something newer contradicts.
+pub async fn find_held_until(
+    memory: &Memory,
+    ids: Vec<RecordId>,
+) -> Result<BTreeMap<RecordId, DateTime<Utc>>, Problem> {
+    if !memory.exists() {
+        return Ok(BTreeMap::new());
+    }
+    let find = move |snapshot: &Snapshot| {
+        let over = list_over(snapshot);
+        let over = ids.into_iter().filter_map(|id| {
+            let newer = snapshot.get(*over.get(&id)?)?.ok()?;
+            Some((id, newer.timestamp))
+        });
+        over.collect()
+    };
+    memory.run_on_snapshot(find).await
+}
+
 /// The page of a snapshot.
 fn build_page(
     snapshot: &Snapshot,
@@ -149,14 +191,33 @@ fn build_page(
     } else {
         ListOrder::NewestFirst
     };
-    let request = ListRequest {
+    let mut request = ListRequest {
         filter,
         limit: asked.limit.unwrap_or(PAGE_DEFAULT),
         after: after.transpose()?,
     };
-    let mut page = match &asked.grep {
-        Some(text) => list_containing(snapshot, order, request, text),
-        None => snapshot.list_ordered(order, &request),
+    if asked.rules {
+        let rules = [RecordType::Decision, RecordType::Lesson];
+        request.filter.types.get_or_insert_with(|| rules.to_vec());
+    }
+    let over = list_over(snapshot);
+    let mut page = if asked.rules || asked.grep.is_some() {
+        let grep = asked.grep.as_deref().map(str::to_lowercase);
+        let ends_rule = |record: &MemoryRecord| {
+            over.values().any(|by| *by == record.id) && states_withdrawal(&record.text)
+        };
+        let is_asked = |record: &MemoryRecord| {
+            let contains = |text: &String| record.text.to_lowercase().contains(text);
+            grep.as_ref().is_none_or(contains)
+                && (!asked.rules || is_rule(snapshot, record) || ends_rule(record))
+        };
+        let none = match asked.grep {
+            Some(_) => "no memory contains this text",
+            None => "there is no rule",
+        };
+        list_matching(snapshot, order, request, &is_asked, none)
+    } else {
+        snapshot.list_ordered(order, &request)
     };
     if for_agent {
         page.notes.extend(drop_sensitive_records(&mut page.records));
@@ -164,6 +225,7 @@ fn build_page(
     let line = |record: &MemoryRecord| {
         let mut line = json!(ExportLine::new(record));
         add_fields(&mut line, &RecordByline::of(record));
+        mark_over(&mut line, snapshot, over.get(&record.id));
         line["cursor"] = json!(Cursor::of(record));
         if asked.brief {
             line["text"] = json!(short_excerpt(&record.text, &[]));
@@ -179,16 +241,34 @@ fn build_page(
     })
 }
 
-/// Lists the records whose text contains `text`, letter for letter but for their case, and counts
-/// them on all pages.
-fn list_containing(
+/// Lists the records that something newer contradicts, each with that, the one noted last.
+fn list_over(snapshot: &Snapshot) -> BTreeMap<RecordId, RecordId> {
+    let open = snapshot.open_contradictions();
+    open.map(|one| (one.older, one.newer)).collect()
+}
+
+/// Says in a record's line what contradicts it, and until when it held.
+fn mark_over(line: &mut Value, snapshot: &Snapshot, newer: Option<&RecordId>) {
+    if let Some(newer) = newer.and_then(|id| snapshot.get(*id)?.ok()) {
+        line["newer"] = json!(newer.id);
+        line["held_until"] = json!(format_instant(newer.timestamp));
+    }
+}
+
+/// Says in the line of one record what contradicts it, and until when it held.
+pub(in crate::operations) fn mark_if_over(line: &mut Value, snapshot: &Snapshot, id: RecordId) {
+    mark_over(line, snapshot, list_over(snapshot).get(&id));
+}
+
+/// Lists the records that are asked for, and counts them on all pages.
+fn list_matching(
     snapshot: &Snapshot,
     order: ListOrder,
     request: ListRequest,
-    text: &str,
+    is_asked: &dyn Fn(&MemoryRecord) -> bool,
+    none: &str,
 ) -> RecordPage {
-    let (limit, text) = (request.limit, text.to_lowercase());
-    let contains = |record: &MemoryRecord| record.text.to_lowercase().contains(&text);
+    let limit = request.limit;
     let mut request = ListRequest {
         limit: PAGE_MAX,
         ..request
@@ -208,7 +288,7 @@ fn list_containing(
     let mut read = std::mem::take(&mut page.records);
     let mut next = page.next.take();
     loop {
-        for record in read.drain(..).filter(|record| contains(record)) {
+        for record in read.drain(..).filter(|record| is_asked(record)) {
             count += 1;
             if !is_before(&record) && found.len() <= limit {
                 found.push(record);
@@ -233,7 +313,7 @@ fn list_containing(
         page.next = found.last().map(Cursor::of);
     }
     if count == 0 && page.notes.is_empty() {
-        page.notes.push("no memory contains this text".to_owned());
+        page.notes.push(none.to_owned());
     }
     page.records = found;
     page
@@ -267,5 +347,43 @@ mod tests {
         assert_eq!(listed["notes"], json!(["nothing is remembered yet"]));
         // A person may have mistyped the user's name.
         assert!(ada.try_call("list", json!({})).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn rules_are_listed_with_what_ended_one_and_a_tag_names_a_project() {
+        let ada = Ada::new().await;
+        let learn = async |text: &str| {
+            ada.advance_seconds(60);
+            let lesson = json!({ "text": text, "project": "github.com/acme/shop" });
+            ada.call("learn", lesson).await["id"].clone()
+        };
+        let rule = learn("No deploys on Fridays.").await;
+        let other = learn("Every migration needs a rollback.").await;
+        learn("The staging server is called heron.").await;
+        let end = learn("A deploy on Friday is allowed now.").await;
+        let tagged = json!({ "rules": true, "tag": ["project:shop"] });
+        let listed = ada.call("list", tagged).await;
+        let rows = listed["records"].as_array().unwrap();
+        let ids: Vec<_> = rows.iter().map(|row| &row["id"]).collect();
+        assert_eq!(ids, [&end, &other, &rule], "{listed}");
+        assert_eq!(rows[2]["newer"], end, "{listed}");
+        assert!(rows[2]["held_until"].is_string(), "{listed}");
+        assert!(rows[1]["newer"].is_null(), "{listed}");
+        let shown = ada.call("get", json!({ "id": rule })).await;
+        assert_eq!(shown["records"][0]["newer"], end, "{shown}");
+    }
+
+    #[tokio::test]
+    async fn a_type_in_the_place_of_a_kind_and_a_number_in_that_of_a_word_are_told_what_to_give() {
+        let ada = Ada::new().await;
+        let refused = ada.try_call("list", json!({ "kind": "lesson" })).await;
+        let said = refused.unwrap_err().detail;
+        assert!(said.contains("give it as `type`"), "{said}");
+        let lesson = json!({ "text": "Tea is at five.", "confidence": 3 });
+        let said = ada.try_call("learn", lesson).await.unwrap_err().detail;
+        assert!(
+            said.contains("very-low, low, medium, high, very-high"),
+            "{said}"
+        );
     }
 }
