@@ -2,15 +2,17 @@
 
 pub mod audit;
 mod plans;
+mod undoing;
 
 use reprise_knowledge::{
-    Distillate, Merge, Plan, are_related, execute_plan, list_actions, name_distinction, undo_action,
+    Distillate, Merge, Plan, are_related, execute_plan, name_distinction, undo_action,
 };
 
 use crate::operations::records::{get_live_record_id, get_named_record_id};
 use crate::prelude::*;
 use crate::wire::UndoneReport;
 use plans::maintenance_report;
+use undoing::{get_newest_undoable_action, list_texts, list_upkeep, plan_undo};
 
 pub use plans::{DoubtfulPair, MergedSet, maintenance_factory};
 pub(crate) use plans::{PLANNERS_MAX, SharedPlanner};
@@ -431,9 +433,17 @@ operation! {
     /// What is to be taken back.
     #[derive(Default, clap::Args)]
     Undo(memory, asked: UndoArguments {
-        /// What to undo: an action id from `diary`, or a memory id; the latest action by default.
+        /// What to undo: an action id from `diary`, or a memory id; your latest action by default.
         pub action: Option<String> as RecordKey,
+        /// Only say what would be undone.
+        #[arg(long)]
+        pub dry_run: bool,
     }) -> UndoneReport {
+        let by_itself = list_upkeep(memory);
+        if asked.dry_run {
+            let plan = move |memory: &Snapshot| plan_undo(memory, asked.action, &by_itself);
+            return memory.run_on_snapshot(plan).await?;
+        }
         let (now, of) = (memory.now(), memory.clone());
         let work = move |engine: &mut Engine| -> Result<_, Problem> {
             // To a request that comes again, because its answer was lost, the first one's is told.
@@ -442,7 +452,7 @@ operation! {
             }
             let action = match asked.action {
                 Some(action) => action,
-                None => get_newest_undoable_action(&engine.snapshot())?,
+                None => get_newest_undoable_action(&engine.snapshot(), &by_itself)?,
             };
             // A record may be named as its own system names it.
             let named = get_named_record_id(&engine.snapshot(), &action);
@@ -461,7 +471,8 @@ operation! {
                 withdrawn: names.record_names(&undone.withdrawn),
                 contradictions: names.pair_names(&undone.contradictions),
                 rejoined: names.pair_names(&undone.rejoined),
-                reverted: Vec::new(),
+                texts: list_texts(&names, &undone),
+                ..UndoneReport::default()
             };
             of.note_undo(said.clone());
             let changed = [undone.restored, undone.withdrawn, undone.rejoined.concat()];
@@ -477,6 +488,9 @@ operation! {
     }
 
     fn render_text(done: &UndoneReport) -> Cow<'_, str> {
+        if done.planned && !done.reverted.is_empty() {
+            return "would be undone: the last correction of the memory".into();
+        }
         if !done.reverted.is_empty() {
             return "undone: the memory is as it was before its last correction".into();
         }
@@ -499,11 +513,16 @@ operation! {
             let pairs = format_count(done.rejoined.len(), "pair");
             parts.push(format!("{pairs} to decide again with `reprise doctor review`"));
         }
-        ["undone: ", &parts.join("; ")].concat().into()
+        let head = if done.planned { "would be undone: " } else { "undone: " };
+        let mut quoted = QuotedMemory::new(system_entropy());
+        for text in &done.texts {
+            quoted.add_line("- ", text);
+        }
+        let said = [head, &parts.join("; "), "\n", &quoted.into_text()].concat();
+        said.trim_end().to_owned().into()
     }
 }
 
-/// The latest action that holds.
 impl Memory {
     /// What this request took back when it was sent before, as far as this process knows.
     pub(crate) fn find_earlier_undo(&self) -> Option<UndoneReport> {
@@ -518,18 +537,6 @@ impl Memory {
             self.all.taken_back.note(&self.user, (key.to_owned(), said));
         }
     }
-}
-
-fn get_newest_undoable_action(memory: &Snapshot) -> Result<String, Problem> {
-    let held = list_actions(memory)
-        .into_iter()
-        .rev()
-        .find(|one| !one.undone);
-    held.map(|one| one.action).ok_or_else(|| {
-        Problem::not_found(
-            "there is nothing to undo: nothing was merged, expired or decided, or all of it was undone; `reprise doctor undo ID` undoes the last correction of a memory",
-        )
-    })
 }
 
 /// Takes back the last correction of a record of this name.

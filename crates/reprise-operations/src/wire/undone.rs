@@ -23,6 +23,12 @@ pub struct UndoneReport {
     /// Records that are again as they were before their last correction, or have their tags again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reverted: Vec<String>,
+    /// What all of these say, as far as a line goes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<String>,
+    /// Whether nothing was changed yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
 }
 
 impl UndoneReport {

@@ -521,7 +521,12 @@ pub(crate) async fn undo_action(posted: Posted) -> PageResult<Redirect> {
     let mut again = 0;
     for action in posted.values("action") {
         let action = Some(action.to_owned());
-        let done = visit.run::<Undo>(UndoArguments { action }).await?;
+        let done = visit
+            .run::<Undo>(UndoArguments {
+                action,
+                dry_run: false,
+            })
+            .await?;
         again += done.restored.len();
     }
     visit.page.kept_reviews().remove(&visit.user);

@@ -215,6 +215,7 @@ pub(crate) async fn set_pause(posted: Posted) -> PageResult<Redirect> {
             project,
             agent,
             all: false,
+            here: None,
         };
         visit.run::<Resume>(arguments).await?;
     }

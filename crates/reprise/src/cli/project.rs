@@ -2,7 +2,7 @@
 
 use clap::Args;
 use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project, name_plain_folder};
-use reprise_operations::operations::sessions::pausing::Pause;
+use reprise_operations::operations::sessions::pausing::{Pause, Resume};
 use reprise_operations::operations::tags::{Tags, TagsArguments, find_meant_project};
 use reprise_server::ProjectNaming;
 
@@ -198,6 +198,9 @@ impl OperationRunner for FolderRunner<'_> {
                 // The folder is there, even if no memory is of it yet.
                 given["new"] = true.into();
             }
+        }
+        if O::SPEC.name == <Resume as Operation>::SPEC.name {
+            given["here"] = find_own_repository(self.0).into();
         }
         output::run::<O>(self.0, &asked.whose, serde_json::from_value(given)?)
     }

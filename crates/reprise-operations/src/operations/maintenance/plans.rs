@@ -8,10 +8,11 @@ use std::num::NonZeroUsize;
 use reprise_agent::{MaintenanceFactory, MaintenancePlan, MaintenancePlanner, MaintenanceReport};
 use reprise_knowledge::{
     ConsolidationReport, Plan, Planner, RelatedPair, execute_plan, list_open_contradictions,
+    states_correction, states_rule, states_withdrawal,
 };
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::operations::recall::taught::{is_taught_whole, list_lesson_ids};
+use crate::operations::recall::{is_taught_whole, list_lesson_ids};
 use crate::prelude::*;
 use crate::wire::external_id_of;
 
@@ -90,12 +91,33 @@ fn add_noted_contradictions(memory: &Snapshot, plan: &mut Plan) {
     let mut known: BTreeSet<[RecordId; 2]> = BTreeSet::new();
     let sorted = |[one, other]: [RecordId; 2]| [one.min(other), one.max(other)];
     known.extend(plan.contradictions.iter().map(|found| sorted(found.pair)));
+    let mut noted_pairs: BTreeSet<[RecordId; 2]> = BTreeSet::new();
     for noted in list_open_contradictions(memory, None) {
+        noted_pairs.insert(sorted(noted.pair));
         if known.insert(sorted(noted.pair)) {
             plan.contradictions.push(noted);
         }
     }
     leave_out_copies(memory, &mut plan.contradictions);
+    // What is not noted yet is still to be noted.
+    plan.contradictions.retain(|pair| {
+        !noted_pairs.contains(&sorted(pair.pair)) || !is_decided_by_word(memory, pair)
+    });
+}
+
+/// Returns whether a person has decided a pair by saying so to an agent: the newer one is a sentence
+/// of a prompt that sets or ends a rule, or corrects a fact.
+fn is_decided_by_word(memory: &Snapshot, pair: &RelatedPair) -> bool {
+    let read = |id: RecordId| memory.get(id).and_then(Result::ok);
+    let is_prompt =
+        |id: RecordId| read(id).is_some_and(|record| record.record_type() == RecordType::Prompt);
+    let Some(newer) = read(pair.newest) else {
+        return false;
+    };
+    let says = [states_rule, states_withdrawal, states_correction];
+    let says_so = says.iter().any(|says| says(&newer.text));
+    let mut sources = memory.sources(newer.id).into_iter().chain([newer.id]);
+    says_so && sources.any(is_prompt)
 }
 
 /// Leaves out the pairs of prompts whose lessons say all that they say, and those that a lesson

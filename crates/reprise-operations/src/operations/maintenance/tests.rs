@@ -17,7 +17,15 @@ async fn a_request_that_is_sent_again_takes_nothing_more_back() {
         ada.advance_seconds(1);
         let memory = ada.memory().with_request_key(Some(key.to_owned()));
         let action = action.map(str::to_owned);
-        Undo::run(&memory, UndoArguments { action }).await.unwrap()
+        Undo::run(
+            &memory,
+            UndoArguments {
+                action,
+                dry_run: false,
+            },
+        )
+        .await
+        .unwrap()
     };
     let id = learn("Retry with backoff.").await;
     for change in [
@@ -43,6 +51,18 @@ async fn a_request_that_is_sent_again_takes_nothing_more_back() {
         let retire = move |engine: &mut Engine| engine.retire(&[(gone, kept)], now);
         ada.memory().run_on_engine(retire).await.unwrap().unwrap();
     }
+    // It says what it would take back, and of what, before it does.
+    let dry = UndoArguments {
+        action: None,
+        dry_run: true,
+    };
+    let planned = Undo::run(&ada.memory(), dry).await.unwrap();
+    assert_eq!(planned.restored, [other.as_str()]);
+    let said = Undo::render_text(&planned);
+    assert!(
+        said.contains("would be undone") && said.contains("Keys by the door."),
+        "{said}"
+    );
     for _ in 0..2 {
         assert_eq!(undo("latest", None).await.restored, [other.as_str()]);
     }
@@ -95,6 +115,7 @@ async fn that_both_stay_is_taken_back_and_every_list_has_the_same_contradictions
             &memory,
             UndoArguments {
                 action: Some(action),
+                dry_run: false,
             },
         )
         .await;
@@ -108,4 +129,18 @@ async fn that_both_stay_is_taken_back_and_every_list_has_the_same_contradictions
     ada.advance_seconds(5);
     ada.call("undo", json!({ "action": action })).await;
     assert_eq!(open().await, (0, 0));
+}
+
+#[tokio::test]
+async fn what_the_daemon_noted_by_itself_is_no_latest_action_of_anybody() {
+    let ada = Ada::new().await;
+    for minutes in [30, 90] {
+        ada.advance_seconds(5);
+        let text = format!("The timeout of the login page is {minutes} seconds");
+        ada.call("learn", json!({ "text": text })).await;
+    }
+    let review = ada.call("review", json!({})).await;
+    assert_eq!(review["contradictions"].as_array().unwrap().len(), 1);
+    let refused = ada.try_call("undo", json!({})).await.unwrap_err();
+    assert!(refused.detail.contains("nothing to undo"), "{refused:?}");
 }

@@ -170,7 +170,7 @@ impl RecordNames<'_> {
         short_beginning(&self.record_text(id))
     }
 
-    pub(super) fn record_text(&self, id: RecordId) -> String {
+    pub(crate) fn record_text(&self, id: RecordId) -> String {
         let record = self.memory.get_stored(id).and_then(Result::ok);
         record
             .map(|record| self.readable_text(&record))

@@ -113,9 +113,16 @@ operation! {
         /// Every pause.
         #[arg(long)]
         pub all: bool,
+        /// The project of the caller's folder: where nothing is named, its pause ends.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(skip)]
+        pub here: Option<String> as SelectorName,
     }) -> PauseReport {
         let mut pauses = memory.pause_store().list_rules(memory.user(), memory.now());
         let (mut project, mut agent) = (asked.project, asked.agent);
+        if project.is_none() && agent.is_none() && !asked.all {
+            project = find_pause_here(&pauses, asked.here)?;
+        }
         let is_known = |project: Option<&str>, agent: Option<&str>| {
             asked.all || pauses.iter().any(|rule| rule.is_for(project, agent))
         };
@@ -147,6 +154,26 @@ operation! {
             (None, _) => says,
         }
     }
+}
+
+/// Returns the project whose pause ends where nothing is named: none where memory is paused in all
+/// projects, or nowhere.
+fn find_pause_here(pauses: &[PauseRule], here: Option<String>) -> Result<Option<String>, Problem> {
+    if pauses.is_empty() || pauses.iter().any(|rule| rule.is_for(None, None)) {
+        return Ok(None);
+    }
+    let is_here = |rule: &PauseRule| rule.is_for(here.as_deref(), None);
+    if here.is_some() && pauses.iter().any(is_here) {
+        return Ok(here);
+    }
+    let report = PauseReport {
+        pauses: pauses.to_vec(),
+        ended: None,
+    };
+    Err(Problem::invalid(format!(
+        "{}; name what is to be resumed with `--project` or `--agent`, or all with `--all`",
+        describe_pauses(&report).replace('\n', "; ")
+    )))
 }
 
 operation! {
@@ -439,6 +466,26 @@ mod tests {
             ..ResumeArguments::default()
         };
         assert!(Resume::run(&memory, unknown).await.is_err());
+        // Where nothing is named, the pause of the folder's project ends, and no other.
+        Pause::run(&memory, asked(Some("shop"), None))
+            .await
+            .unwrap();
+        let here = |here: &str| ResumeArguments {
+            here: Some(here.to_owned()),
+            ..ResumeArguments::default()
+        };
+        let refused = Resume::run(&memory, here("api-1f2e3d4c"))
+            .await
+            .unwrap_err();
+        assert!(
+            refused.detail.contains("github.com/acme/shop"),
+            "{refused:?}"
+        );
+        let report = Resume::run(&memory, here("github.com/acme/shop")).await;
+        let report = report.unwrap();
+        assert_eq!((report.pauses, report.ended), (vec![], Some(1)));
+        let nothing = Resume::run(&memory, here("github.com/acme/shop")).await;
+        assert_eq!(nothing.unwrap().ended, Some(0));
         memories.shut_down().await;
     }
 
