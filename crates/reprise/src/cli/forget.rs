@@ -12,10 +12,12 @@ use super::output::Out;
 use super::{branch, global, rebuild};
 use crate::args::ForgetArguments;
 use crate::cli::prelude::*;
-use erasure::{ErasureTraces, ForgottenTexts, KnownCopy};
+use erasure::{CopyKind, ErasureTraces, ForgottenTexts, KnownCopy};
 
 /// Copies that are named if none was searched.
 const COPIES_SHOWN: usize = 3;
+/// Bytes of copies, and of the memory itself, that are looked into though nobody asked for it.
+const LOOKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 struct ErasureProof {
     traces: ErasureTraces,
@@ -186,7 +188,7 @@ fn print_result(
     }
     writeln!(out, "{}", Forget::render_text(done))?;
     let Some(proof) = proof else {
-        return print_remains(out, context, &arguments.whose.user);
+        return print_remains(out, context, &arguments.whose.user, &done.forgotten);
     };
     writeln!(out, "{}", describe_traces(&proof.traces))?;
     for id in &proof.traces.said_by {
@@ -250,14 +252,22 @@ fn describe_traces(traces: &ErasureTraces) -> String {
 }
 
 /// Prints where forgotten texts may still be if nothing was erased or searched.
-fn print_remains(out: &mut Out, context: &Context, user: &UserId) -> anyhow::Result<()> {
+fn print_remains(
+    out: &mut Out,
+    context: &Context,
+    user: &UserId,
+    forgotten: &[RecordId],
+) -> anyhow::Result<()> {
     writeln!(
         out,
         "the text stays on disk until `reprise doctor compact` runs"
     )?;
     let copies = erasure::list_known_copies(context, user).into_iter();
-    let (away, here): (Vec<_>, Vec<_>) =
+    let (away, mut here): (Vec<_>, Vec<_>) =
         copies.partition(|(copy, _)| erasure::is_unreachable(copy));
+    if let Some(having) = find_having(context, user, forgotten, &here) {
+        here.retain(|(copy, _)| having.contains(copy));
+    }
     for (copy, _) in &away {
         print_unreachable_copy(context, copy, out)?;
     }
@@ -275,6 +285,26 @@ fn print_remains(out: &mut Out, context: &Context, user: &UserId) -> anyhow::Res
         writeln!(out, "  and {more} more exports, backups and branches")?;
     }
     Ok(())
+}
+
+/// Finds which of these copies have forgotten texts; `None` where that takes long.
+fn find_having(
+    context: &Context,
+    user: &UserId,
+    forgotten: &[RecordId],
+    copies: &[(PathBuf, CopyKind)],
+) -> Option<BTreeSet<PathBuf>> {
+    let own = context.places.memory_file_of(user);
+    let files = copies.iter().map(|(copy, _)| copy).chain([&own]);
+    let sizes = files.map(|file| fs_err::metadata(file).map(|found| found.len()));
+    let bytes = sizes.sum::<io::Result<u64>>().ok()?;
+    if context.remote.is_some() || copies.is_empty() || bytes > LOOKED_BYTES_MAX {
+        return None;
+    }
+    let pinned = [store::open_log(&own).ok()?];
+    let gone = ForgottenTexts::read(forgotten, &pinned).ok()?;
+    let having = gone.find_copies(context, user).into_iter();
+    Some(having.map(|copy| copy.file).collect())
 }
 
 fn to_json_row(done: &Forgotten, proof: Option<&ErasureProof>) -> Value {

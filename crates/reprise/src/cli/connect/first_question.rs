@@ -54,11 +54,11 @@ const CUES: [&str; 24] = [
 ];
 /// Words that no topic begins or ends with.
 const PLAIN_WORDS: &str = "\
-    a about add added all also an and are as at be been before both but by call called can do does \
+    a about across add added after against all also an and are as at be been before both but by call called can do does \
     drop each end every find for from get had has have hold how if in into is it its keep let make \
-    move moved need not now of on once only or our put run set should so start stop store still \
-    take than that the their them then there this to too turn until use used uses using very was \
-    we were when which will with write";
+    move moved need not now of on once only or our over per put run set should so start stop store still \
+    take than that the their them then there this to too turn until use used uses using very via was \
+    we were when which will with within without write under between during";
 
 /// A question with what answers it.
 #[derive(Debug)]
@@ -274,13 +274,16 @@ fn find_topic(text: &str) -> Option<String> {
     let cues = CUES
         .iter()
         .filter_map(|cue| Some(lower.find(cue)? + cue.len()));
-    let told = text.get(cues.min().unwrap_or(0)..)?;
+    let begin = cues.min().unwrap_or(0);
+    let told = text.get(begin..)?;
+    // Behind "to" stands what is done, and then to what.
+    let does = text.get(..begin).is_some_and(|cue| cue.ends_with(" to "));
     let is_plain = |word: &str| {
         let word = word.to_lowercase();
         PLAIN_WORDS.split_whitespace().any(|plain| plain == word)
     };
     let (mut topic, mut article): (Vec<&str>, Option<String>) = (Vec::new(), None);
-    for word in told.split_whitespace() {
+    for word in told.split_whitespace().skip(usize::from(does)) {
         let bare = word.trim_matches(|c: char| ",;:.!?\"'`*()[]{}<>".contains(c));
         // Code is no word of a question, and a shell would read its signs.
         if bare.contains(|c: char| !(c.is_alphanumeric() || "-.'".contains(c))) {
@@ -319,6 +322,11 @@ mod tests {
                 RecordType::Decision,
                 "We decided to keep the cart in Redis for both shops.",
                 Some("what did we decide about the cart"),
+            ),
+            (
+                RecordType::Decision,
+                "We decided to send snapshots over UDP; chat and login stay on TCP.",
+                Some("what did we decide about snapshots"),
             ),
             (
                 RecordType::Decision,
