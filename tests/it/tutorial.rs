@@ -32,7 +32,13 @@ fn every_line_of_the_tutorial_does_what_it_says() {
 
 #[test]
 fn every_command_does_what_its_page_shows() {
-    for name in ["commands", "commands-agents", "commands-care", "tidy"] {
+    for name in [
+        "commands",
+        "commands-agents",
+        "commands-care",
+        "tidy",
+        "rules",
+    ] {
         let place = tempfile::tempdir().expect("a temporary directory");
         // No model is there, and the reader's own configurations are left alone.
         let also = [("HOME", "home"), ("XDG_CACHE_HOME", "cache")];
