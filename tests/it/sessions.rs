@@ -93,7 +93,7 @@ fn a_session_begins_with_how_the_last_one_ended_and_with_what_holds() {
             "Last session: Committed [main 1a2b3c4] Count each coupon once",
             "Last session: The coupon is taken off once per cart now.",
             "Coupons are rounded once per cart, never per line.",
-            "(test by claude-code in shop)",
+            "(test by claude-code)",
         ] {
             assert!(begun.contains(part), "{event}: {part}: {begun}");
         }

@@ -76,6 +76,16 @@ impl RecordCaption {
         self.origin() + &self.state(calendar)
     }
 
+    /// Returns the caption for a reader who knows the project and to whom it must read the same
+    /// tomorrow.
+    pub fn to_words_in_project(&self, calendar: &Calendar) -> String {
+        let about = RecordByline {
+            project: None,
+            ..self.about.clone()
+        };
+        about.to_string() + &self.state(calendar)
+    }
+
     /// Returns the caption of a record below the heading of its session, without its age.
     pub fn to_words_below_session(&self, calendar: &Calendar) -> String {
         self.about.to_string() + &self.state(calendar)

@@ -10,8 +10,10 @@ mod quoting;
 use crate::prelude::*;
 
 pub use hook_report::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport, OPENING_DEADLINE_MS};
-pub use hooks::{PromptPreview, UnaskedReason};
-pub(in crate::operations) use hooks::{WorkPart, list_work};
+pub use hooks::{
+    Hook, HookArguments, Moments, MomentsArguments, MomentsTaken, PromptPreview, UnaskedReason,
+};
+pub(in crate::operations) use hooks::{WorkPart, is_rule, list_rules, list_work};
 pub use prompts::{
     FollowingRecord, InjectedBlock, InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt,
     PromptOutcome, PromptPage, PromptRecall, PromptReplay, Prompts, PromptsArguments, ReceivedText,
@@ -125,74 +127,5 @@ operation! {
             )));
         }
         Ok(EpisodeRecords { id, records })
-    }
-}
-
-operation! {
-    Spec::for_adding("hook", "A moment of a session: keeps it, answers a prompt.")
-        .with_routes(&[(Method::Post, "/v1/users/{user}/hooks/{event}")]);
-    /// What happened.
-    Hook(memory, arguments: HookArguments {
-        /// The moment, by our name or by Claude Code's.
-        pub event: String as NameText,
-        /// What is reported of it.
-        #[serde(flatten)]
-        pub report: HookReport,
-    }) -> HookAnswer {
-        // A hook that has run out of time goes away; what it reported is kept all the same.
-        let memory = memory.clone();
-        run_to_end(async move { handle_moment(&memory, arguments).await }).await
-    }
-}
-
-async fn handle_moment(memory: &Memory, arguments: HookArguments) -> Result<HookAnswer, Problem> {
-    let event: HookEvent = arguments.event.parse().map_err(Problem::not_found)?;
-    memory.handle_hook(event, arguments.report).await
-}
-
-/// Runs the work to its end, even if the caller goes away meanwhile.
-async fn run_to_end<T: Send + 'static>(
-    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
-) -> Result<T, Problem> {
-    let done = tokio::spawn(work).await;
-    done.map_err(|error| Problem::new(ProblemKind::Internal, format!("a hook failed ({error})")))?
-}
-
-/// How many were taken.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MomentsTaken {
-    /// Kept, or known already.
-    pub taken: u64,
-    /// Why each of the others was not; sending it again would change nothing.
-    pub refused: Vec<String>,
-}
-
-operation! {
-    Spec::for_adding(
-        "moments",
-        "Moments of sessions that are told later, in their order.",
-    );
-    /// What could not be told when it happened.
-    #[derive(Default)]
-    Moments(memory, arguments: MomentsArguments {
-        /// Oldest first, each with its time.
-        pub moments: Vec<HookArguments>,
-    }) -> MomentsTaken {
-        // What happens twice is kept once: what is said in a session is known by its words.
-        let memory = memory.clone();
-        run_to_end(async move {
-            let mut done = MomentsTaken::default();
-            for mut moment in arguments.moments {
-                // Nobody waits for an answer any more, also if its time was not said.
-                moment.report.at.get_or_insert(memory.now());
-                match handle_moment(&memory, moment).await {
-                    Ok(_) => done.taken += 1,
-                    Err(problem) if problem.is_passing() => return Err(problem),
-                    Err(problem) => done.refused.push(problem.detail),
-                }
-            }
-            Ok(done)
-        })
-        .await
     }
 }

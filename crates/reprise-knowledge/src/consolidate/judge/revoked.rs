@@ -1,4 +1,5 @@
-//! Finds rules that revoke others: `use bun, no longer pnpm` against `always use pnpm`. Pure.
+//! Finds rules that revoke others, and what was decided: `use bun, no longer pnpm` against `always
+//! use pnpm`, `from now on we use pnpm, npm is gone` against `we decided to stay on npm`. Pure.
 
 use super::super::tokens::{split_lower_words, stem_word};
 use crate::sunwell::states_rule;
@@ -24,14 +25,22 @@ const USES: &str = "use uses using with prefer take verwenden verwende benutzen 
 /// Words of a rule that say nothing of what it is about.
 const PLAIN: &str = "\
     from now on here always only and we i in this our the repo repository project any more anymore \
-    please a an all is of than ab jetzt immer nur wir hier";
+    please a an all is of than ab jetzt immer nur wir hier are ist sind sofort";
+/// Verbs that say of what is before them how it is, and words behind those that end it.
+const IS: &str = "is are ist sind";
+const GONE: &str = "gone out over dead history obsolete retired weg raus vorbei geschichte passe";
+/// Words of a decision, and those with which one keeps to what is behind them.
+const DECIDES: &str = "decided decide agreed agree chose entschieden beschlossen geeinigt";
+const KEEPS: &str = "stay stays remain stick keep bleiben bleibt";
+const KEPT_BEHIND: &str = "on at with bei to";
 /// Words that deny what follows them in a rule.
 const DENIES: &str = "no not never don't stop instead rather longer nie nicht statt";
 
 /// Longest rule that is looked at, in bytes.
 const RULE_BYTES_MAX: usize = 160;
 
-/// Returns why two texts cannot both hold if one is a rule that revokes what the other orders.
+/// Returns why two texts cannot both hold if one is a rule that revokes what the other orders or
+/// decides.
 pub(super) fn explain_revocation(one: &str, other: &str) -> Option<String> {
     if one.len().max(other.len()) > RULE_BYTES_MAX {
         return None;
@@ -39,25 +48,44 @@ pub(super) fn explain_revocation(one: &str, other: &str) -> Option<String> {
     let revokes = |new: &str, old: &str| {
         let (words, old_words) = (split_lower_words(new), split_lower_words(old));
         let value = list_revoked(&words).find(|value| is_ordered(&old_words, value))?;
-        let used = words.windows(2).filter(|two| is_in_words(USES, &two[0]));
-        let used: Vec<&str> = used.map(|two| two[1].as_str()).collect();
+        let used: Vec<&str> = list_used(&words).collect();
         let known: Vec<String> = old_words.iter().map(|word| stem_word(word)).collect();
         let is_about_it = |word: &String| {
             word == value
                 || used.contains(&word.as_str())
-                || [PLAIN, USES, DENIES]
+                || [PLAIN, USES, DENIES, GONE]
                     .iter()
                     .any(|list| is_in_words(list, word))
                 || known.contains(&stem_word(word))
         };
-        (words.iter().all(is_about_it) && states_rule(old) && states_rule(new))
+        let is_decided = || old_words.iter().any(|word| is_in_words(DECIDES, word));
+        (words.iter().all(is_about_it) && states_rule(new) && (states_rule(old) || is_decided()))
             .then(|| format!("they disagree about `{value}`"))
     };
     revokes(one, other).or_else(|| revokes(other, one))
 }
 
-/// Lists what a text ends or forbids: the word behind, or behind the verb that is behind.
+/// Lists what a rule uses: the word behind such a verb, or behind the time since which it holds.
+fn list_used(words: &[String]) -> impl Iterator<Item = &str> {
+    let is_since = |at: usize| {
+        let time: Vec<&str> = words.iter().take(at + 1).map(String::as_str).collect();
+        matches!(time[..], ["from", "now", "on"] | ["ab", "jetzt" | "sofort"])
+    };
+    let is_use = move |at: &usize| is_in_words(USES, &words[*at]) || is_since(*at);
+    let next = |at: usize| {
+        let mut behind = words.iter().skip(at + 1).map(String::as_str);
+        behind.find(|word| !is_in_words(PLAIN, word) && !is_in_words(USES, word))
+    };
+    (0..words.len()).filter(is_use).filter_map(next)
+}
+
+/// Lists what a text ends or forbids: the word behind, or behind the verb that is behind; or the
+/// word before the verb that says that it is over.
 fn list_revoked(words: &[String]) -> impl Iterator<Item = &str> {
+    let over = words.windows(3).filter_map(|three| {
+        let is_over = is_in_words(IS, &three[1]) && is_in_words(GONE, &three[2]);
+        is_over.then_some(three[0].as_str())
+    });
     let behind = move |at: usize| {
         let rest = words.get(at..)?;
         let is_end = |end: &&&[&str]| rest.iter().take(end.len()).eq(end.iter());
@@ -65,7 +93,7 @@ fn list_revoked(words: &[String]) -> impl Iterator<Item = &str> {
         let mut next = rest.iter().skip(end.len()).map(String::as_str);
         next.find(|word| !is_in_words(USES, word) && !is_in_words(PLAIN, word))
     };
-    (0..words.len()).filter_map(behind)
+    (0..words.len()).filter_map(behind).chain(over)
 }
 
 /// Whether a text orders the use of something: a verb is before it, and nothing denies that.
@@ -75,8 +103,12 @@ fn is_ordered(words: &[String], value: &str) -> bool {
     };
     let before = words.get(..at).unwrap_or_default();
     let last = before.last().is_some_and(|word| is_in_words(USES, word));
+    let keeps = before
+        .last()
+        .is_some_and(|word| is_in_words(KEPT_BEHIND, word))
+        && words.iter().any(|word| is_in_words(KEEPS, word));
     let next = words
         .get(at + 1)
         .is_some_and(|word| is_in_words(USES, word));
-    (last || next) && !before.iter().any(|word| is_in_words(DENIES, word))
+    (last || next || keeps) && !before.iter().any(|word| is_in_words(DENIES, word))
 }

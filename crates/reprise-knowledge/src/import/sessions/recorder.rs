@@ -264,11 +264,11 @@ impl<'a> SessionRecorder<'a> {
         let Some(ran) = CommandRun::parse(text) else {
             return 1;
         };
-        let is_of_it = |run: &&String| {
-            CommandRun::parse(run.as_str()).is_some_and(|run| run.command == ran.command)
-        };
-        let last = self.runs.iter().rev().find(is_of_it);
-        if last.is_none_or(|last| last != text) && self.runs.len() < RUNS_MAX {
+        let since = self.runs.iter().rev().take_while(|run| *run != text);
+        let mut since = since.filter_map(|run| CommandRun::parse(run));
+        let is_as_before = self.runs.iter().any(|run| run == text)
+            && !since.any(|later| later.passed != ran.passed);
+        if !is_as_before && self.runs.len() < RUNS_MAX {
             self.runs.push(text.to_owned());
         }
         self.runs.iter().filter(|run| *run == text).count().max(1)

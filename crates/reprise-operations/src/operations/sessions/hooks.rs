@@ -1,7 +1,7 @@
 //! An agent program's sessions: its prompts are answered with memory, what is said in it is kept,
 //! and how its tests went becomes the outcome of what was recalled.
 //!
-//! What each moment of a session does.
+//! The operation that a hook calls, and what each moment of a session does.
 
 mod asked_times;
 mod budget;
@@ -16,8 +16,8 @@ mod prompt_block;
 mod statusline;
 
 use reprise_knowledge::{
-    SessionTurn, extract_own_words, hook_request_key, says_enough, says_something,
-    states_correction, states_rule, states_withdrawal,
+    SessionTurn, extract_own_words, hook_request_key, may_state_correction, says_enough,
+    says_something, states_rule, states_withdrawal,
 };
 use reprise_types::normalize_tag;
 use tokio::time::timeout;
@@ -28,13 +28,13 @@ use super::pausing::PauseMode;
 use super::prompts::{PromptRecall, UnansweredReason};
 use crate::prelude::*;
 use crate::wire::OutcomeReport;
-use injected::{WHOLE, frame_nonce, render_injected};
+use injected::{RULE, WHOLE, frame_nonce, render_injected};
 use notes::{AnsweredPrompt, NextEvent, SessionTrace};
 use prompt_block::is_worth_asking;
 
 pub(crate) use budget::TokenDay;
 pub(crate) use notes::{LiveSession, SESSIONS_MAX};
-pub(in crate::operations) use opening::{WorkPart, list_work};
+pub(in crate::operations) use opening::{WorkPart, is_rule, list_rules, list_work};
 pub use prompt_block::{PromptPreview, UnaskedReason};
 
 /// Longest text that is kept of what was said, in bytes.
@@ -43,6 +43,81 @@ const KEPT_BYTES_MAX: usize = 8 * 1024;
 /// keeping: 140 ms and 40 ms of 250 ms. Lessons of checkouts get the rest.
 const RECALL_SHARE: (u32, u32) = (14, 25);
 const KEEPING_SHARE: (u32, u32) = (4, 25);
+
+operation! {
+    Spec::for_adding("hook", "A moment of a session: keeps it, answers a prompt.")
+        .with_routes(&[(Method::Post, "/v1/users/{user}/hooks/{event}")]);
+    /// What happened.
+    Hook(memory, arguments: HookArguments {
+        /// The moment, by our name or by Claude Code's.
+        pub event: String as NameText,
+        /// What is reported of it.
+        #[serde(flatten)]
+        pub report: HookReport,
+    }) -> HookAnswer {
+        // A hook that has run out of time goes away; what it reported is kept all the same.
+        let memory = memory.clone();
+        let event = arguments.parse_event()?;
+        run_to_end(async move { memory.handle_hook(event, arguments.report).await }).await
+    }
+}
+
+impl HookArguments {
+    fn parse_event(&self) -> Result<HookEvent, Problem> {
+        self.event.parse().map_err(Problem::not_found)
+    }
+}
+
+/// Runs the work to its end, even if the caller goes away meanwhile.
+async fn run_to_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::spawn(work).await;
+    done.map_err(|error| Problem::new(ProblemKind::Internal, format!("a hook failed ({error})")))?
+}
+
+/// How many were taken.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MomentsTaken {
+    /// Kept, or known already.
+    pub taken: u64,
+    /// Why each of the others was not; sending it again would change nothing.
+    pub refused: Vec<String>,
+}
+
+operation! {
+    Spec::for_adding(
+        "moments",
+        "Moments of sessions that are told later, in their order.",
+    );
+    /// What could not be told when it happened.
+    #[derive(Default)]
+    Moments(memory, arguments: MomentsArguments {
+        /// Oldest first, each with its time.
+        pub moments: Vec<HookArguments>,
+    }) -> MomentsTaken {
+        // What happens twice is kept once: what is said in a session is known by its words.
+        let memory = memory.clone();
+        run_to_end(async move {
+            let mut done = MomentsTaken::default();
+            for mut moment in arguments.moments {
+                // Nobody waits for an answer any more, also if its time was not said.
+                moment.report.at.get_or_insert(memory.now());
+                let handled = match moment.parse_event() {
+                    Ok(event) => memory.handle_hook(event, moment.report).await,
+                    Err(problem) => Err(problem),
+                };
+                match handled {
+                    Ok(_) => done.taken += 1,
+                    Err(problem) if problem.is_passing() => return Err(problem),
+                    Err(problem) => done.refused.push(problem.detail),
+                }
+            }
+            Ok(done)
+        })
+        .await
+    }
+}
 
 impl Memory {
     /// Looks at, or changes, what is known of a session.
@@ -424,7 +499,7 @@ impl Memory {
 
 /// Returns whether a prompt says what later sessions have to know.
 fn teaches(prompt: &str) -> bool {
-    states_rule(prompt) || states_withdrawal(prompt) || states_correction(prompt)
+    states_rule(prompt) || states_withdrawal(prompt) || may_state_correction(prompt)
 }
 
 fn project_tag(project: &str) -> Option<String> {

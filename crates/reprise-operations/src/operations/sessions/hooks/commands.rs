@@ -59,8 +59,9 @@ impl Memory {
         .await
     }
 
-    /// Returns how many times a command of a session ended as it does now, counted once until it
-    /// ends otherwise: a test that passes, fails and passes has passed twice.
+    /// Returns how many times a command of a session ended as it does now, counted once until it or
+    /// another one ends otherwise: tests that pass, of which one fails, and that pass again, have
+    /// passed twice.
     async fn count_times_run(&self, record: &NewRecord) -> Result<usize, Problem> {
         let Some(ran) = CommandRun::parse(&record.text) else {
             return Ok(1);
@@ -74,15 +75,14 @@ impl Memory {
             until: record.timestamp,
             ..MemoryFilter::default()
         };
-        let (text, command) = (record.text.trim().to_owned(), ran.command.to_owned());
+        let (text, passed) = (record.text.trim().to_owned(), ran.passed);
         self.run_on_snapshot(move |memory| {
             let mut runs = memory.list_matching_records(&filter);
-            runs.retain(|one| {
-                CommandRun::parse(&one.text).is_some_and(|ran| ran.command == command)
-            });
             runs.sort_by_key(|one| (one.timestamp, one.id));
             let times = runs.iter().filter(|one| one.text == text).count();
-            let is_as_before = runs.last().is_some_and(|last| last.text == text);
+            let since = runs.iter().rev().take_while(|one| one.text != text);
+            let mut since = since.filter_map(|one| CommandRun::parse(&one.text));
+            let is_as_before = times > 0 && !since.any(|ran| ran.passed != passed);
             times + usize::from(!is_as_before)
         })
         .await

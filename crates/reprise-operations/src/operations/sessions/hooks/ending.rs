@@ -53,6 +53,35 @@ const PROMISES: [&str; 41] = [
     "du kannst",
     "du solltest",
 ];
+/// How a sentence begins that only takes note of what was asked for.
+const NOTED: [&str; 26] = [
+    "understood",
+    "got it",
+    "noted",
+    "will do",
+    "sure",
+    "of course",
+    "certainly",
+    "absolutely",
+    "okay",
+    "ok",
+    "alright",
+    "all right",
+    "agreed",
+    "from now on",
+    "verstanden",
+    "alles klar",
+    "klar",
+    "gut",
+    "in ordnung",
+    "notiert",
+    "gerne",
+    "natuerlich",
+    "einverstanden",
+    "ab jetzt",
+    "ab sofort",
+    "das mache ich",
+];
 /// How a sentence begins that offers more work, and leaves none.
 const OFFERS: [&str; 21] = [
     "let me know",
@@ -78,7 +107,7 @@ const OFFERS: [&str; 21] = [
     "ich kann",
 ];
 /// Phrases, each between blanks, that say what is left to do.
-const LEFT: [&str; 64] = [
+const LEFT: [&str; 66] = [
     " still fail",
     " still open",
     " still missing",
@@ -122,7 +151,9 @@ const LEFT: [&str; 64] = [
     " continue with",
     " continue there",
     " continue here",
+    " open: ",
     " noch offen",
+    " offen: ",
     " offen ist ",
     " offen bleib",
     " bleibt offen",
@@ -219,8 +250,21 @@ fn tells_an_end(sentence: &str) -> bool {
     let promises = begins_with_any(&fold_sentence(sentence), &PROMISES);
     count_words(sentence) >= WORDS_MIN
         && !promises
+        && !only_takes_note(sentence)
         && !sentence.ends_with(['?', ':'])
         && says_something(sentence)
+}
+
+/// Whether a sentence takes note of what was asked for, and does not go on with what was done.
+fn only_takes_note(sentence: &str) -> bool {
+    let folded = fold_sentence(sentence);
+    let text = folded.trim_start();
+    let rest = NOTED.iter().find_map(|noted| {
+        let rest = text.strip_prefix(noted)?;
+        (!rest.starts_with(char::is_alphanumeric)).then_some(rest)
+    });
+    let rest = rest.map(|rest| rest.trim_matches(|c: char| !c.is_alphanumeric()));
+    rest.is_some_and(|rest| begins_with_any(rest, &PROMISES) || !says_done(rest))
 }
 
 fn says_left(sentence: &str) -> bool {

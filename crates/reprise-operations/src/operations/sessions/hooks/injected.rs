@@ -35,6 +35,8 @@ pub(super) fn view_hit(found: RetrievedMemory, calendar: &Calendar) -> HitView {
 /// Digits of a hash that make a nonce: 128 bits.
 const NONCE_DIGITS: usize = 32;
 
+/// What precedes a rule at the beginning of a session.
+pub(super) const RULE: &str = "Rule: ";
 /// How the rest of a line is reached.
 pub(super) const WHOLE: &str = "`get` of the memory server gives the whole of an id.";
 pub(super) const OTHERS: &str = "Published by others: check before you rely on one.";
@@ -57,9 +59,11 @@ pub(super) fn frame_nonce(session: &str, parts: &[(&str, &str, Vec<HitView>)]) -
 }
 
 /// What is put into a prompt, each part under a line that begins with its head and goes on with how
-/// to read more, and a note of it; nothing for no lines.
+/// to read more, below all a line that says what is left out, and a note of it; nothing for no
+/// lines.
 pub(super) fn render_injected(
     parts: &[(&str, &str, Vec<HitView>)],
+    left_out: &str,
     nonce: u128,
     at: DateTime<Utc>,
 ) -> (HookAnswer, Option<InjectedBlock>) {
@@ -76,7 +80,14 @@ pub(super) fn render_injected(
                 text: cut_injected(&line.text),
                 ..line.clone()
             };
+            let is_whole_rule = line.mark == RULE && cut.text == line.text;
             for HitLine { label, text, .. } in render_hit(&cut, HitStyle::Hook) {
+                // Of a rule that is told whole, a reader needs no id to read the rest.
+                let label = if is_whole_rule {
+                    ["- ", RULE].concat()
+                } else {
+                    label
+                };
                 memory.add_line(&label, &text);
                 part.lines.push(InjectedLine {
                     id: line.id,
@@ -86,6 +97,13 @@ pub(super) fn render_injected(
             }
         }
         noted.push(part);
+    }
+    if !noted.is_empty() && !left_out.is_empty() {
+        memory.add_line(left_out, "");
+        noted.push(InjectedPart {
+            head: left_out.to_owned(),
+            lines: Vec::new(),
+        });
     }
     let context = memory.into_text();
     let block = (!noted.is_empty()).then(|| InjectedBlock {

@@ -42,6 +42,9 @@ pub(crate) struct LiveSession {
     pub(super) judged: Option<bool>,
     /// What was put into its prompts already; `None` until that was read from its prompts.
     pub(super) seen: Option<SeenMemories>,
+    /// Rules that hold in its project and that its beginning has no room for: a prompt that one of
+    /// them concerns gets it.
+    pub(super) left_out_rules: BTreeSet<RecordId>,
     /// When its conversation was shortened last: what came before may not be in it any more.
     pub(super) shortened: Option<DateTime<Utc>>,
     /// Files edited since its agent last answered.

@@ -2,30 +2,36 @@
 //! what it left to do, and the decisions and lessons that hold. Put together from sentences that
 //! were kept; no prompt, no question and no thanks is among them.
 
+mod holding;
+mod unfinished;
+
 use reprise_engine::estimate_tokens;
-use reprise_knowledge::{CommandRun, RunScope, says_something, states_correction, states_rule};
+use reprise_knowledge::{CommandRun, RunScope, says_something};
+
+use holding::{Holding, list_over};
+pub(in crate::operations) use holding::{is_rule, list_rules};
+use unfinished::LaterWork;
 
 use super::ending::{find_done_sentence, find_left_sentence, split_sentences};
 use super::kept_prompts::SeenMemories;
 use super::notes::FrozenOpening;
-use super::{WHOLE, frame_nonce, project_tag, render_injected};
+use super::{RULE, WHOLE, frame_nonce, project_tag, render_injected};
 use crate::operations::sessions::prompts::{InjectedBlock, TextExcerpt};
 use crate::operations::sessions::{HookAnswer, HookReport};
 use crate::prelude::*;
 
-/// The project's newest records that are looked through for what was done, and its newest
-/// decisions and lessons.
+/// The project's newest records that are looked through for what was done.
 const LOOKED_AT: usize = 200;
-const HOLDING: usize = 24;
-/// The project's newest decisions and lessons among which its rules are.
-const RULES_AMONG: usize = 400;
-/// Lines at most, of what is open where the others fill the rest, and of the last session.
+/// Lines of a session's beginning where it has few rules, and those besides its rules at least.
 const LINES_MAX: usize = 6;
+const OTHERS_MIN: usize = 4;
+/// Lines at most, of what is open where the others fill the rest, of the last session, and of what
+/// is left to do.
 const OPEN_MAX: usize = 2;
 const LAST_MAX: usize = 3;
-/// Lines at most of the project's rules, and those of them that nothing else takes the room of.
-const RULES_MAX: usize = 3;
-const RULES_KEPT: usize = 2;
+const LEFT_MAX: usize = 2;
+/// Lines of what was decided that nothing else takes the room of.
+const DECIDED_KEPT: usize = 2;
 
 /// What a line is to a session that begins or goes on.
 const OPEN: &str = "Open: ";
@@ -114,7 +120,7 @@ impl Memory {
             self.count_tokens(estimate_tokens(frozen.answer.context.len()));
             return Ok(frozen.answer);
         }
-        let mut found = self.list_opening_lines(session, project).await?;
+        let (mut found, left_out) = self.list_opening_lines(session, project).await?;
         let listed = found.len();
         if stay && !session.is_empty() {
             // The conversation goes on, and has these.
@@ -126,7 +132,9 @@ impl Memory {
         let found: Vec<HitView> = found.into_iter().map(|line| line.view).collect();
         let head = render_head(&found);
         let parts = [(head.as_str(), WHOLE, found)];
-        let (answer, mut block) = render_injected(&parts, frame_nonce(session, &parts), self.now());
+        let nonce = frame_nonce(session, &parts);
+        let more = render_left_out(left_out.len());
+        let (answer, mut block) = render_injected(&parts, &more, nonce, self.now());
         if let Some(block) = &mut block {
             note_excerpts(block, &excerpts);
         }
@@ -147,6 +155,7 @@ impl Memory {
                 session.note_seen(&frozen.shown);
                 session.opening = block;
                 session.frozen = is_whole.then_some(frozen);
+                session.left_out_rules = left_out.into_iter().collect();
             });
         }
         Ok(answer)
@@ -161,14 +170,19 @@ impl Memory {
         if !self.run_on_session(session, |session| session.owes_opening) {
             return Ok(OwedOpening::default());
         }
-        let mut found = self.list_opening_lines(session, &report.project).await?;
+        let (mut found, left_out) = self.list_opening_lines(session, &report.project).await?;
         let seen = self.find_seen(session).await?;
         found.retain(|line| !seen.contains(&line.view.id));
         let (shown, excerpts) = note_parts(&found);
         let lines: Vec<HitView> = found.into_iter().map(|line| line.view).collect();
-        self.run_on_session(session, |session| session.owes_opening = false);
+        let more = render_left_out(left_out.len());
+        self.run_on_session(session, |session| {
+            session.owes_opening = false;
+            session.left_out_rules = left_out.into_iter().collect();
+        });
         Ok(OwedOpening {
             head: render_head(&lines),
+            more,
             lines,
             shown,
             excerpts,
@@ -203,9 +217,9 @@ impl Memory {
         &self,
         session: &str,
         project: &str,
-    ) -> Result<Vec<OpeningLine>, Problem> {
+    ) -> Result<(Vec<OpeningLine>, Vec<RecordId>), Problem> {
         if project_tag(project).is_none() || !self.exists() {
-            return Ok(Vec::new());
+            return Ok(<_>::default());
         }
         let (session, here) = (session.to_owned(), project.to_owned());
         let calendar = self.calendar();
@@ -223,6 +237,8 @@ pub(super) struct LineExcerpts(Vec<((RecordId, &'static str), TextExcerpt)>);
 #[derive(Debug, Default)]
 pub(super) struct OwedOpening {
     pub(super) head: String,
+    /// Its last line: how many rules it leaves out.
+    pub(super) more: String,
     pub(super) lines: Vec<HitView>,
     /// The memories that it shows.
     pub(super) shown: SeenMemories,
@@ -250,7 +266,7 @@ impl OpeningLine {
     ) -> Self {
         let caption = RecordCaption::of(record, newer.map(|newer| newer.id))
             .with_held_until(newer.map(|newer| newer.timestamp))
-            .to_words_without_age(calendar);
+            .to_words_in_project(calendar);
         let excerpt = TextExcerpt::find_part(&record.text, text);
         let is_over = newer.is_some() && mark.is_empty();
         Self {
@@ -340,8 +356,10 @@ fn render_head(lines: &[HitView]) -> String {
     };
     let decisions = count(&|line| is_of(line, "decision"));
     let lessons = count(&|line| is_of(line, "lesson"));
-    let others = lines.len() - open - last - decisions - lessons;
+    let rules = count(&|line| line.mark == RULE);
+    let others = lines.len() - open - last - rules - decisions - lessons;
     let parts = [
+        (rules, "rule"),
         (decisions, "decision"),
         (lessons, "lesson"),
         (others, "note"),
@@ -356,6 +374,17 @@ fn render_head(lines: &[HitView]) -> String {
         parts.push("what the last session did".to_owned());
     }
     format!("Reprise: {}; ", parts.join(", "))
+}
+
+/// Returns the last line: how many rules there are for which there is no room.
+fn render_left_out(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        count => {
+            let more = format_count(count, "more rule");
+            format!("{more}: `reprise list --rules`")
+        }
+    }
 }
 
 /// A project's live records of these types, the newest first.
@@ -400,7 +429,7 @@ pub(in crate::operations) fn list_work(
 ) -> Vec<WorkPart> {
     let turns = [LEFT, OPEN, LAST];
     let turn_of = |line: &OpeningLine| turns.iter().position(|mark| *mark == line.view.mark);
-    let mut lines = list_project_lines(memory, "", project, calendar);
+    let (mut lines, _) = list_project_lines(memory, "", project, calendar);
     lines.retain(|line| turn_of(line).is_some());
     lines.sort_by_key(turn_of);
     let work = lines.into_iter().map(|line| WorkPart {
@@ -411,50 +440,17 @@ pub(in crate::operations) fn list_work(
     work.collect()
 }
 
-/// Lists a project's newest rules, and its others: its older rules, its decisions and what a person
-/// corrected, and then its other lessons, each the newest first, without those that another one of
-/// them contradicts.
-fn list_holding(
-    memory: &Snapshot,
-    project: &str,
-    over: &BTreeMap<RecordId, RecordId>,
-    calendar: &Calendar,
-) -> (Vec<MemoryRecord>, Vec<MemoryRecord>) {
-    let here = [project.to_owned()];
-    let kinds = vec![RecordType::Decision, RecordType::Lesson];
-    let mut all = list_newest(memory, project, Some(kinds), RULES_AMONG, calendar);
-    all.retain(|record| LessonCard::applies_here(record, &here, ""));
-    let ids: BTreeSet<RecordId> = all.iter().map(|record| record.id).collect();
-    let is_over = |record: &MemoryRecord| over.get(&record.id).is_some_and(|by| ids.contains(by));
-    all.retain(|record| !is_over(record));
-    let mut rest = 0..RULES_MAX;
-    let (rules, others): (Vec<_>, Vec<_>) = all
-        .into_iter()
-        .partition(|record| !rest.is_empty() && states_rule(&record.text) && rest.next().is_some());
-    // What happened to be learned leaves room for what was decided.
-    let is_decided = |record: &MemoryRecord| {
-        record.record_type() == RecordType::Decision
-            || states_rule(&record.text)
-            || states_correction(&record.text)
-    };
-    let (mut others, lessons): (Vec<_>, Vec<_>) = others.into_iter().partition(is_decided);
-    others.extend(lessons);
-    others.truncate(HOLDING);
-    (rules, others)
-}
-
-/// The lines of a project for a session that begins or goes on in it.
+/// The lines of a project for a session that begins or goes on in it, and the rules that they have
+/// no room for.
 fn list_project_lines(
     memory: &Snapshot,
     session: &str,
     project: &str,
     calendar: &Calendar,
-) -> Vec<OpeningLine> {
+) -> (Vec<OpeningLine>, Vec<RecordId>) {
     let records = list_newest(memory, project, None, LOOKED_AT, calendar);
-    // Of several that contradict a memory, the one that was noted last counts.
-    let open = memory.open_contradictions();
-    let over: BTreeMap<RecordId, RecordId> = open.map(|one| (one.older, one.newer)).collect();
-    let (rules, holding) = list_holding(memory, project, &over, calendar);
+    let over = list_over(memory);
+    let holding = Holding::read(memory, project, &over, calendar);
     let newer = |record: &MemoryRecord| memory.get(*over.get(&record.id)?)?.ok();
     let line = |record: &MemoryRecord, mark, text: &str| {
         OpeningLine::new((record, newer(record).as_ref()), mark, text, calendar)
@@ -478,44 +474,57 @@ fn list_project_lines(
         LAST
     };
     let (mut open, mut ended, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut edited, mut to_do) = (Vec::new(), None);
-    let (mut runs, mut answered) = (LaterRuns::default(), false);
+    let (mut edited, mut to_do) = (Vec::new(), Vec::new());
+    let (mut runs, mut later, mut answered) = (LaterRuns::default(), LaterWork::default(), false);
     for (record, part) in parts {
         let is_last = last.is_some_and(|last| *last == record.session_id);
         match part {
             OpeningRole::Ran(ran) if runs.leaves_open(ran, project) => {
                 open.push(line(record, OPEN, &record.text));
             }
-            OpeningRole::Changed if is_last => ended.push(line(record, head, &record.text)),
+            OpeningRole::Changed => {
+                later.add(&record.text);
+                if is_last {
+                    ended.push(line(record, head, &record.text));
+                }
+            }
             OpeningRole::Edited if is_last => edited.push(line(record, head, &record.text)),
-            OpeningRole::Answer { done, left } if is_last && !answered => {
-                answered = true;
-                ended.extend(done.map(|done| line(record, head, done)));
-                to_do = left.map(|left| line(record, LEFT, left));
+            OpeningRole::Answer { done, left } => {
+                let left = left.filter(|left| later.leaves_open(left));
+                if is_last && !answered {
+                    answered = true;
+                    ended.extend(done.map(|done| line(record, head, done)));
+                }
+                to_do.extend(left.map(|left| line(record, LEFT, left)));
+                later.add(&record.text);
             }
             OpeningRole::Note => notes.push(line(record, "", skip_greeting(&record.text))),
             _ => {}
         }
     }
-    // What is left says more than which files it is in.
-    if to_do.is_none() {
-        ended.extend(edited);
+    to_do.truncate(LEFT_MAX);
+    // What is left says more than which files it is in, and so does what holds.
+    if !to_do.is_empty() {
+        edited.clear();
     }
-    ended.truncate(LAST_MAX - usize::from(to_do.is_some()));
+    ended.truncate(LAST_MAX.saturating_sub(to_do.len()));
     ended.extend(to_do);
-    let rules_kept = rules.len().min(RULES_KEPT);
-    let room = LINES_MAX - ended.len() - rules_kept;
-    let holding = rules.iter().chain(&holding);
-    let holding = holding.map(|record| line(record, "", skip_greeting(&record.text)));
+    let told = ended.len();
+    edited.truncate(LAST_MAX.saturating_sub(told));
+    let rules = holding.rules.iter();
+    let rules = rules.map(|rule| line(rule, RULE, skip_greeting(&rule.text)));
+    let mut lines: Vec<OpeningLine> = rules.collect();
+    let most = LINES_MAX.saturating_sub(lines.len()).max(OTHERS_MIN);
+    let kept = holding.decided.len().min(DECIDED_KEPT);
+    let held = holding.decided.iter().chain(&holding.lessons);
+    let held = held.map(|record| line(record, "", skip_greeting(&record.text)));
     let mut seen = BTreeSet::new();
-    let others = ended.into_iter().chain(holding).chain(notes);
+    let others = ended.into_iter().chain(held).chain(notes).chain(edited);
     let others = others.filter(|line| seen.insert(line.view.text.to_lowercase()));
-    let others: Vec<OpeningLine> = others.take(LINES_MAX).collect();
+    let others: Vec<OpeningLine> = others.take(most).collect();
     // All that is open is told where the others leave room.
-    open.truncate(
-        OPEN_MAX
-            .min(room)
-            .max(LINES_MAX.saturating_sub(others.len())),
-    );
-    open.into_iter().chain(others).take(LINES_MAX).collect()
+    let room = most.saturating_sub(told + kept);
+    open.truncate(OPEN_MAX.min(room).max(most.saturating_sub(others.len())));
+    lines.extend(open.into_iter().chain(others).take(most));
+    (lines, holding.left_out)
 }

@@ -84,7 +84,7 @@ impl Hooks {
         told.await.unwrap();
     }
 
-    async fn lesson(&self, text: &'static str) -> RecordId {
+    pub(super) async fn lesson(&self, text: &'static str) -> RecordId {
         let lessons = MemoryFilter {
             types: Some(vec![RecordType::Lesson]),
             ..MemoryFilter::default()
