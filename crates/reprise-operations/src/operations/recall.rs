@@ -1,17 +1,29 @@
 //! What resonates with a text: records with scores and reasons, or one text for a prompt.
 
+mod asked;
+mod asked_rules;
 pub mod brief;
 mod ended_failures;
+mod ended_rules;
+mod left_out_rules;
 mod left_to_do;
-pub(in crate::operations) mod taught;
+mod steps;
+mod taught;
 
-use reprise_engine::{RecallCall, build_context_block, context_candidate_count, decide_shown};
+use reprise_engine::{build_context_block, context_candidate_count};
 use reprise_types::limits::DIMENSIONS_MAX;
-use reprise_types::{ContextBlock, MemoryProvider, RecallResponse};
+use reprise_types::{ContextBlock, RecallResponse};
 
 use crate::memories::PastRecall;
 use crate::prelude::*;
 use crate::wire::{RecallAnswer, question_vector};
+use asked::AnswerReader;
+pub use asked::AskedRecall;
+pub(in crate::operations) use asked::{PromptReader, is_foreign};
+pub use asked_rules::asks_for_rules;
+pub use steps::FoundAnswer;
+use steps::complete_answer;
+pub(in crate::operations) use taught::{is_taught_whole, list_lesson_ids};
 
 /// An answer, or with `max_tokens` a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,25 +88,15 @@ operation! {
             limit: most.map(context_candidate_count).or(arguments.limit),
             ..arguments
         };
-        let recall = recall_records(memory, &asked).await?;
+        let found = memory.answer(asked.to_recall(memory, false)?).await?;
         Ok(match most {
-            None => Recalled::Answer(Box::new(to_answer(recall, began, &asked))),
+            None => Recalled::Answer(Box::new(to_answer(found.recall, began, &asked))),
             Some(most) => {
-                let context = build_context_block(&recall, most, system_entropy());
+                let context = build_context_block(&found.recall, most, system_entropy());
                 Recalled::Context(Box::new(context))
             }
         })
     }
-}
-
-/// Records with scores and reasons.
-pub async fn recall_answer(
-    memory: &Memory,
-    asked: &RecallArguments,
-) -> Result<RecallAnswer, Problem> {
-    let began = Instant::now();
-    let recall = recall_records(memory, asked).await?;
-    Ok(to_answer(recall, began, asked))
 }
 
 /// What a recall found as an interface shows it; each lesson says whether it holds where was asked.
@@ -109,116 +111,122 @@ fn to_answer(recall: RecallResponse, began: Instant, asked: &RecallArguments) ->
     answer
 }
 
-/// What a request with a filter finds.
-pub async fn recall_filtered(
-    memory: &Memory,
-    mut request: RecallRequest,
-    scope: RecallScope,
-) -> Result<RecallResponse, Problem> {
-    request.validate().map_err(Problem::invalid)?;
-    memory.resolve_filter(&mut request.filter).await?;
-    memory.recall(request, None, scope).await
-}
-
-/// What a recall finds, with whole records: what is left to do first where that is asked, and
-/// lessons in the place of the prompts that they were learned from. An outcome may name all of it.
-pub async fn recall_records(
-    memory: &Memory,
-    asked: &RecallArguments,
-) -> Result<RecallResponse, Problem> {
-    let request = asked.to_request(&memory.calendar());
-    let mut request = request.map_err(Problem::invalid)?;
-    memory.resolve_filter_tags(&mut request.filter);
-    let vector = question_vector(asked.embedding_space.as_ref(), asked.embedding.as_ref());
-    let vector = vector.map_err(Problem::conflict)?;
-    let scope = asked.scope.unwrap_or(memory.default_recall_scope());
-    let wanted = request.top_k;
-    if asked.applying {
-        // Room for those that are left out.
-        request.top_k = wanted.saturating_mul(2);
-    }
-    let mut recall = memory.recall(request.clone(), vector, scope).await?;
-    let ranked: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
-    let work = left_to_do::WorkQuestion::parse(&asked.query);
-    if let Some(work) = work.filter(|_| scope != RecallScope::Global) {
-        recall = memory.put_open_work_first(&request, work, recall).await?;
-    }
-    // Who asks for a type, a tag, a session or a time gets just that.
-    let of_project = Filter {
-        project: asked.filter.project.clone(),
-        ..Filter::default()
-    };
-    if asked.filter == of_project && asked.as_of.is_none() {
-        recall = memory.place_lessons(recall).await?;
-    }
-    if asked.applying {
-        let (here, question) = (&asked.context, &asked.query);
-        let results = &mut recall.results;
-        results.retain(|found| LessonCard::applies_here(&found.record, here, question));
-        results.truncate(wanted);
-        decide_shown(&mut recall);
-    }
-    memory.add_to_receipt(&ranked, &recall).await?;
-    Ok(recall)
-}
-
 impl RecallArguments {
-    /// The request that it asks for, times as the calendar has them; the error is a sentence about
-    /// it.
-    fn to_request(&self, calendar: &Calendar) -> Result<RecallRequest, String> {
-        let request = RecallRequest {
+    /// Returns what they ask of memory, times as the calendar has them.
+    fn to_recall(&self, memory: &Memory, is_agent: bool) -> Result<AskedRecall, Problem> {
+        let calendar = memory.calendar();
+        let as_of = parse_time(&calendar, self.as_of.as_deref(), Calendar::parse_until);
+        let filter = self.filter.to_memory_filter(&calendar);
+        let mut request = RecallRequest {
             top_k: self.limit.unwrap_or(TOP_K_DEFAULT),
-            filter: self.filter.to_memory_filter(calendar)?,
-            as_of: parse_time(calendar, self.as_of.as_deref(), Calendar::parse_until)?,
+            filter: filter.map_err(Problem::invalid)?,
+            as_of: as_of.map_err(Problem::invalid)?,
             ..RecallRequest::new(self.query.as_str())
         };
-        request.validate().map_err(|error| error.to_string())?;
-        Ok(request.with_times_from_query(calendar))
+        request.validate().map_err(Problem::invalid)?;
+        memory.resolve_filter_tags(&mut request.filter);
+        let vector = question_vector(self.embedding_space.as_ref(), self.embedding.as_ref());
+        Ok(AskedRecall {
+            request: request.with_times_from_query(&calendar),
+            vector: vector.map_err(Problem::conflict)?,
+            scope: self.scope.unwrap_or(memory.default_recall_scope()),
+            is_limited: self.limit.is_some(),
+            reader: AnswerReader::Caller {
+                is_agent,
+                holding_in: self.applying.then(|| self.context.clone()),
+            },
+        })
+    }
+}
+
+impl AskedRecall {
+    /// Asks with a request whose session and tags may be written in short.
+    pub async fn of_request(
+        memory: &Memory,
+        mut request: RecallRequest,
+        scope: RecallScope,
+    ) -> Result<Self, Problem> {
+        request.validate().map_err(Problem::invalid)?;
+        memory.resolve_filter(&mut request.filter).await?;
+        let asked = Self::new(request, false);
+        Ok(Self { scope, ..asked })
     }
 }
 
 impl Memory {
-    /// What a recall finds, with whole records; `vector` is the question's where the caller has it.
-    pub(crate) async fn recall(
-        &self,
-        request: RecallRequest,
-        vector: Option<Embedding>,
-        scope: RecallScope,
-    ) -> Result<RecallResponse, Problem> {
+    /// Answers a question: ranks what may answer, makes of it what its reader gets
+    /// ([`steps`] has the order), and remembers what an outcome may name.
+    pub async fn answer(&self, asked: AskedRecall) -> Result<FoundAnswer, Problem> {
+        let (at, began, calendar) = (self.now(), Instant::now(), self.calendar());
+        let query = asked.request.query.clone();
         // A recall holds much: on the heap, so that whatever waits for one need not.
-        let local = |request| Box::pin(self.recall_with_repositories(request, vector));
-        match scope {
-            RecallScope::Local => local(request).await,
+        let recall = Box::pin(self.rank(&asked)).await?;
+        let ranked: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
+        let found = if self.exists() {
+            let complete =
+                move |memory: &Snapshot| complete_answer(Some(memory), &asked, &calendar, recall);
+            self.run_on_snapshot(complete).await?
+        } else {
+            complete_answer(None, &asked, &calendar, recall)
+        };
+        self.add_to_receipt(&ranked, &found.recall).await?;
+        self.note_recall(&query, &found.recall, at, began);
+        Ok(found)
+    }
+
+    /// Ranks what may answer: of the user's own memory, of checkouts, and of what others published.
+    async fn rank(&self, asked: &AskedRecall) -> Result<RecallResponse, Problem> {
+        let request = asked.request_to_rank();
+        let own = async {
+            let within = asked.hook().map(|hook| hook.within);
+            let recall = self.rank_own(request.clone(), asked.vector.clone(), within);
+            let recall = recall.await?;
+            Ok(self
+                .add_repository_hits(&request, asked.hook(), recall)
+                .await)
+        };
+        match asked.scope {
+            RecallScope::Local => own.await,
             RecallScope::LocalAndGlobal => {
                 let tier = self.open_global_tier().await?;
-                tier.recall_with_local(&request, local(request.clone()))
-                    .await
+                tier.recall_with_local(&request, own).await
             }
             RecallScope::Global => {
+                let tier = self.open_global_tier().await?;
                 let id = self.new_recall_id();
-                Ok(self
-                    .open_global_tier()
-                    .await?
-                    .recall_published_alone(&request, id)
-                    .await?)
+                Ok(tier.recall_published_alone(&request, id).await?)
             }
         }
     }
 
-    async fn recall_with_repositories(
+    /// Ranks what this memory alone has, which is nothing if the user has none; `within` so long a
+    /// model that is late is done without.
+    pub(in crate::operations) async fn rank_own(
         &self,
         request: RecallRequest,
         vector: Option<Embedding>,
+        within: Option<Duration>,
     ) -> Result<RecallResponse, Problem> {
-        let (at, began, asked) = (self.now(), Instant::now(), request.clone());
-        let recall = self.recall_alone(request, vector, None).await?;
-        let recall = self.add_repository_hits(&asked, None, recall).await;
-        self.note_recall(&asked.query, &recall, at, began);
+        if !self.exists() {
+            return Ok(RecallResponse::empty(self.new_recall_id()));
+        }
+        let (span, service) = (
+            operation_span("search_memory", &self.user),
+            &self.all.service,
+        );
+        let provider = match within {
+            Some(within) => service.provider(&self.user).with_recall_budget(within),
+            None => service.patient_provider(&self.user),
+        };
+        let found = provider.recall(request, vector);
+        let recall = found.instrument(span.clone()).await?;
+        let first = recall.results.first().map(|result| result.record.id);
+        note_records_in_span(&span, recall.results.len(), first);
         Ok(recall)
     }
 
     /// Adds what came into an answer after it was ranked to what an outcome may name.
-    pub(in crate::operations) async fn add_to_receipt(
+    async fn add_to_receipt(
         &self,
         ranked: &BTreeSet<RecordId>,
         recall: &RecallResponse,
@@ -235,7 +243,7 @@ impl Memory {
     }
 
     /// Notes a recall for the page, if there is a memory that it could find something in.
-    pub(crate) fn note_recall(
+    pub(in crate::operations) fn note_recall(
         &self,
         query: &str,
         recall: &RecallResponse,
@@ -247,44 +255,6 @@ impl Memory {
             let past = PastRecall::new(at, query, recall, elapsed_ms);
             self.all.recalls.note(&self.user, past);
         }
-    }
-
-    /// What a recall of this memory alone finds, which is nothing if the user has none. `vector` is
-    /// the question's where the caller has it; within a `budget` a model that is late is done
-    /// without.
-    pub(crate) async fn recall_alone(
-        &self,
-        request: RecallRequest,
-        vector: Option<Embedding>,
-        budget: Option<Duration>,
-    ) -> Result<RecallResponse, Problem> {
-        if !self.exists() {
-            return Ok(RecallResponse::empty(self.new_recall_id()));
-        }
-        let (span, service) = (
-            operation_span("search_memory", &self.user),
-            &self.all.service,
-        );
-        let until = request.as_of.or(request.now);
-        let mut recall = if let Some(vector) = vector {
-            let id = self.new_recall_id();
-            let found = self.run_on_snapshot(move |memory| {
-                let call = RecallCall::new(&request, id, memory.learning_engine());
-                memory.recall(&call.with_vectors(&[vector.space_and_vector()]))
-            });
-            found.instrument(span.clone()).await?
-        } else {
-            let provider = match budget {
-                Some(budget) => service.provider(&self.user).with_recall_budget(budget),
-                None => service.patient_provider(&self.user),
-            };
-            let found = provider.execute_recall(request);
-            found.instrument(span.clone()).await?
-        };
-        let first = recall.results.first().map(|result| result.record.id);
-        note_records_in_span(&span, recall.results.len(), first);
-        self.mark_ended_failures(until, &mut recall).await?;
-        Ok(recall)
     }
 
     fn new_recall_id(&self) -> RecallId {
@@ -309,6 +279,8 @@ operation! {
             limit: arguments.limit,
             ..RecallArguments::default()
         };
-        recall_answer(memory, &asked).await
+        let began = Instant::now();
+        let found = memory.answer(asked.to_recall(memory, false)?).await?;
+        Ok(to_answer(found.recall, began, &asked))
     }
 }

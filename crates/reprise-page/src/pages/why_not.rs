@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use reprise_operations::ProblemKind;
-use reprise_operations::operations::recall::recall_filtered;
+use reprise_operations::operations::recall::AskedRecall;
 use reprise_operations::operations::records::list;
 use reprise_types::{Cursor, OutcomeSummary, RankExplanation};
 
@@ -33,10 +33,11 @@ pub(super) async fn time_recall(
     let mut tries = 0;
     let recall = loop {
         tries += 1;
-        match Box::pin(recall_filtered(&memory, request.clone(), scope)).await {
+        let asked = AskedRecall::of_request(&memory, request.clone(), scope).await?;
+        match Box::pin(memory.answer(asked)).await {
             // Right after a start the model is still being loaded: a person waits for it.
             Err(problem) if problem.kind == ProblemKind::TimedOut && tries < TRIES => {}
-            found => break found?,
+            found => break found?.recall,
         }
     };
     Ok(TimedRecall {

@@ -12,7 +12,7 @@ use reprise_types::{PublicationOrigin, RecallResponse};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-use crate::operations::sessions::HookReport;
+use crate::operations::recall::PromptReader;
 use crate::prelude::*;
 
 /// Most checkouts that answer for one user.
@@ -68,15 +68,15 @@ impl Memory {
     pub(crate) async fn add_repository_hits(
         &self,
         request: &RecallRequest,
-        hook: Option<&HookReport>,
+        hook: Option<&PromptReader>,
         mut recall: RecallResponse,
     ) -> RecallResponse {
         if request.as_of.is_some() || request.top_k == 0 {
             return recall;
         }
-        let project = hook.map(|report| report.project.as_str());
-        let (to_read, to_answer) = hook.map_or((READ_WITHIN, ANSWER_WITHIN), |report| {
-            let part = |share: (u32, u32)| report.deadline() * share.0 / share.1;
+        let project = hook.map(|hook| hook.project.as_str());
+        let (to_read, to_answer) = hook.map_or((READ_WITHIN, ANSWER_WITHIN), |hook| {
+            let part = |share: (u32, u32)| hook.deadline * share.0 / share.1;
             (part(READ_SHARE), part(ANSWER_SHARE))
         });
         let read_by = Instant::now() + to_read;
@@ -89,7 +89,7 @@ impl Memory {
             }
             let left = answer_by.saturating_duration_since(Instant::now());
             let memory = self.all.user_memory(&memory);
-            let shared = memory.recall_alone(request.clone(), None, Some(left));
+            let shared = memory.rank_own(request.clone(), None, Some(left));
             match shared.await {
                 Ok(shared) => {
                     recall.considered += shared.considered;

@@ -1,5 +1,6 @@
 //! How something like this was done before.
 
+use crate::operations::recall::AskedRecall;
 use crate::prelude::*;
 
 /// Runs that are looked at for the best of them.
@@ -73,10 +74,9 @@ operation! {
             ..RecallRequest::new(arguments.query)
         };
         let request = request.with_times_from_query(&memory.calendar());
-        let found = memory.recall(request, None, RecallScope::Local).await?;
-        let for_agent = memory.is_for_agent();
+        let asked = AskedRecall::new(request, memory.is_for_agent());
+        let found = memory.answer(asked).await?.recall;
         let found = found.results.iter();
-        let found = found.filter(|one| !(for_agent && one.record.is_sensitive()));
         let mut runs: Vec<TaskRun> = found.filter_map(TaskRun::of).collect();
         // Stable: of one kind the likest stays first.
         runs.sort_by_key(|run| run.quality < WELL);

@@ -1,7 +1,7 @@
 //! A recall as agents need it: light results within so many tokens, quoted under a line that says
 //! how far they can be trusted and names the recall; `get` gives the whole.
 
-use reprise_engine::{context_candidate_count, estimate_tokens, excerpt, remove_sensitive};
+use reprise_engine::{context_candidate_count, estimate_tokens, excerpt};
 use reprise_knowledge::LessonDetails;
 use reprise_types::{DegradedPart, PublicationOrigin, RecallResponse, RelevanceVerdict};
 
@@ -125,8 +125,8 @@ operation! {
             ..recall::RecallArguments::default()
         };
         let began = Instant::now();
-        let mut found = recall::recall_records(memory, &asked).await?;
-        let sensitive = remove_sensitive(&mut found);
+        let answer = memory.answer(asked.to_recall(memory, true)?).await?;
+        let (mut found, sensitive) = (answer.recall, answer.sensitive);
         if sensitive > 0 {
             found.notes.push(describe_left_out_sensitive(sensitive, "recall"));
         }

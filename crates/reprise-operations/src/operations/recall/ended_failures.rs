@@ -9,31 +9,27 @@ use crate::prelude::*;
 /// Most later runs that are looked at for one failure.
 const LATER_MAX: usize = 400;
 
-impl Memory {
-    /// Marks the failed runs among the results that a later run of the same passed: each was so
-    /// until then. Of a memory as it was at an earlier time, only what had passed then counts.
-    pub(super) async fn mark_ended_failures(
-        &self,
-        until: Option<DateTime<Utc>>,
-        recall: &mut RecallResponse,
-    ) -> Result<(), Problem> {
-        let own = recall.results.iter().filter(|one| {
-            let is_over = one.published.is_some() || one.why.contradicted_by.is_some();
-            one.is_related() && !is_over && parse_failure(&one.record).is_some()
-        });
-        let failed: Vec<MemoryRecord> = own.map(|one| one.record.clone()).collect();
-        if failed.is_empty() {
-            return Ok(());
+/// Marks the failed runs among the results that a later run of the same passed: each was so until
+/// then. Of a memory as it was at an earlier time, only what had passed `until` then counts.
+pub(super) fn mark_ended_failures(
+    memory: &Snapshot,
+    until: Option<DateTime<Utc>>,
+    recall: &mut RecallResponse,
+) {
+    let own = recall.results.iter().filter(|one| {
+        let is_over = one.published.is_some() || one.why.contradicted_by.is_some();
+        one.is_related() && !is_over && parse_failure(&one.record).is_some()
+    });
+    let failed: Vec<MemoryRecord> = own.map(|one| one.record.clone()).collect();
+    if failed.is_empty() {
+        return;
+    }
+    let ended = find_later_passes(memory, &failed, until);
+    for one in &mut recall.results {
+        if let Some((passed, at)) = ended.get(&one.record.id) {
+            one.why.contradicted_by = Some(*passed);
+            one.why.held_until = Some(*at);
         }
-        let find = move |memory: &Snapshot| find_later_passes(memory, &failed, until);
-        let ended = self.run_on_snapshot(find).await?;
-        for one in &mut recall.results {
-            if let Some((passed, at)) = ended.get(&one.record.id) {
-                one.why.contradicted_by = Some(*passed);
-                one.why.held_until = Some(*at);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -101,6 +97,7 @@ fn find_later_passes(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operations::recall::AskedRecall;
     use crate::operations::sessions::{HookEvent, HookReport};
     use crate::testing::Ada;
 
@@ -123,9 +120,9 @@ mod tests {
 
     /// Returns each run that answers, and whether something newer ended it.
     async fn ask(ada: &Ada, query: &str) -> Vec<(String, bool)> {
-        let memory = ada.memory();
-        let recall = memory.recall_alone(RecallRequest::new(query), None, None);
-        let found = recall.await.unwrap().results.into_iter();
+        let asked = AskedRecall::new(RecallRequest::new(query), false);
+        let found = ada.memory().answer(asked).await.unwrap();
+        let found = found.recall.results.into_iter();
         let mut found: Vec<(String, bool)> = found
             .map(|one| {
                 let is_over = one.why.contradicted_by.is_some() && one.why.held_until.is_some();

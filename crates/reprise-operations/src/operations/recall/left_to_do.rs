@@ -6,10 +6,10 @@ mod asking;
 use reprise_engine::decide_shown;
 use reprise_types::{RankExplanation, RankSignal, RecallResponse};
 
+use super::asked::AskedRecall;
 use crate::operations::sessions::{WorkPart, list_work};
 use crate::prelude::*;
-pub(super) use asking::WorkQuestion;
-use asking::{AskedWork, list_words};
+use asking::{AskedWork, WorkQuestion, list_words};
 
 /// Newest memories whose projects are known by name, and most of those that one answer tells of.
 const LOOKED_AT: usize = 200;
@@ -23,60 +23,55 @@ const HASH_DIGITS: usize = 8;
 const IS_OPEN: &str = "it was left to do, or is open, where the project was left";
 const WAS_LAST: &str = "it is what the last session in the project did";
 
-impl Memory {
-    /// Puts what is left to do before the other results.
-    pub(super) async fn put_open_work_first(
-        &self,
-        request: &RecallRequest,
-        asked: WorkQuestion,
-        mut recall: RecallResponse,
-    ) -> Result<RecallResponse, Problem> {
-        let plain = MemoryFilter {
-            project: request.filter.project.clone(),
-            ..MemoryFilter::default()
-        };
-        if request.as_of.is_some() || request.filter != plain || !self.exists() {
-            return Ok(recall);
+/// Puts what is left to do before the other results, where that is asked. A hook asks for its
+/// project unless the prompt names another.
+pub(super) fn put_open_work_first(
+    memory: &Snapshot,
+    asked: &AskedRecall,
+    calendar: &Calendar,
+    recall: &mut RecallResponse,
+) {
+    let work = WorkQuestion::parse(&asked.request.query);
+    let Some(work) = work.filter(|_| asked.is_open() && asked.scope != RecallScope::Global) else {
+        return;
+    };
+    let mut projects = match &asked.request.filter.project {
+        Some(project) => AskedProjects::named(project),
+        None => find_projects(memory, &work, calendar),
+    };
+    if let Some(hook) = asked.hook()
+        && !projects.are_named
+        && !work.needs_project
+    {
+        projects = AskedProjects::named(&hook.project);
+    }
+    let is_asked = |part: &WorkPart| part.is_open || work.work == AskedWork::LeftOff;
+    let list_asked = |project: &String| {
+        let parts = list_work(memory, project, calendar).into_iter();
+        let parts = parts.filter(|part| is_asked(part));
+        let found = parts.filter_map(|part| Some((memory.get(part.id)?.ok()?, part)));
+        found.collect::<Vec<_>>()
+    };
+    let mut each = projects.names.iter().map(list_asked);
+    let found: Vec<_> = if projects.are_named {
+        each.flatten().collect()
+    } else {
+        // In the one that was worked on last there may be nothing left to do.
+        each.find(|work| !work.is_empty()).unwrap_or_default()
+    };
+    let mut first: Vec<RetrievedMemory> = Vec::new();
+    for (record, part) in found {
+        if first.iter().all(|one| one.record.id != record.id) {
+            let results = &mut recall.results;
+            let known = results.iter().position(|one| one.record.id == record.id);
+            let known = known.map(|at| results.remove(at));
+            first.push(to_certain_result(known, record, &part));
         }
-        let calendar = self.calendar();
-        let found = self.run_on_snapshot(move |memory| {
-            let projects = match plain.project {
-                Some(project) => AskedProjects {
-                    names: vec![project],
-                    are_named: true,
-                },
-                None => find_projects(memory, &asked, &calendar),
-            };
-            let is_asked = |part: &WorkPart| part.is_open || asked.work == AskedWork::LeftOff;
-            let list_asked = |project: &String| {
-                let work = list_work(memory, project, &calendar).into_iter();
-                let work = work.filter(|part| is_asked(part));
-                let found = work.filter_map(|part| Some((memory.get(part.id)?.ok()?, part)));
-                found.collect::<Vec<_>>()
-            };
-            let mut each = projects.names.iter().map(list_asked);
-            if projects.are_named {
-                return each.flatten().collect();
-            }
-            // In the one that was worked on last there may be nothing left to do.
-            each.find(|work| !work.is_empty()).unwrap_or_default()
-        });
-        let mut first: Vec<RetrievedMemory> = Vec::new();
-        for (record, part) in found.await? {
-            if first.iter().all(|one| one.record.id != record.id) {
-                let results = &mut recall.results;
-                let known = results.iter().position(|one| one.record.id == record.id);
-                let known = known.map(|at| results.remove(at));
-                first.push(to_certain_result(known, record, &part));
-            }
-        }
-        if !first.is_empty() {
-            first.extend(recall.results);
-            first.truncate(request.top_k);
-            recall.results = first;
-            decide_shown(&mut recall);
-        }
-        Ok(recall)
+    }
+    if !first.is_empty() {
+        first.append(&mut recall.results);
+        recall.results = first;
+        decide_shown(recall);
     }
 }
 
@@ -119,6 +114,15 @@ struct AskedProjects {
     names: Vec<String>,
     /// Whether the question names them; else the one that was worked on last is the first.
     are_named: bool,
+}
+
+impl AskedProjects {
+    fn named(project: &str) -> Self {
+        Self {
+            names: vec![project.to_owned()],
+            are_named: true,
+        }
+    }
 }
 
 /// Finds the projects that a question names, or else those that were worked on last.

@@ -1,10 +1,11 @@
-//! Prompts that lessons were learned from: the lesson takes the place of what the prompt says, and
-//! what was corrected or forgotten there holds no longer here. What an agent answered to a rule
+//! Prompts and answers that lessons were learned from: the lesson takes the place of what they say,
+//! and what was corrected or forgotten there holds no longer here. What an agent answered to a rule
 //! that is over holds no longer either.
 
-use reprise_engine::{DISTILLED, decide_shown};
-use reprise_knowledge::{extract_learnings, extract_withdrawals, states_besides, states_rule};
+use std::cell::LazyCell;
 
+use reprise_engine::{DISTILLED, decide_shown, put_contradicting_first};
+use reprise_knowledge::{extract_learnings, extract_withdrawals, states_besides, states_rule};
 use reprise_types::RecallResponse;
 
 use crate::prelude::*;
@@ -12,11 +13,14 @@ use crate::prelude::*;
 /// Longest answer that only takes note of a rule, in bytes.
 const NOTED_BYTES_MAX: usize = 240;
 
-/// What became of what a prompt taught.
+/// What became of what a prompt or an answer taught.
 #[derive(Debug)]
-pub(in crate::operations) enum TaughtPrompt {
-    /// A lesson says all that it says.
-    Lesson(Box<MemoryRecord>),
+pub(super) enum TaughtPrompt {
+    /// A lesson says all that it says; something newer may contradict it.
+    Lesson {
+        lesson: Box<MemoryRecord>,
+        over: Option<(RecordId, DateTime<Utc>)>,
+    },
     /// Lessons that the conversation has say all that it says.
     Seen,
     /// What it says was corrected or forgotten.
@@ -25,26 +29,35 @@ pub(in crate::operations) enum TaughtPrompt {
     Corrected { by: RecordId, at: DateTime<Utc> },
 }
 
-/// Finds the prompts that a lesson says all of, or whose lessons are `seen`, or were corrected or
+/// Finds the prompts and answers that a lesson says all of, or whose lessons are `seen`, or were corrected or
 /// forgotten.
-pub(in crate::operations) fn find_taught_prompts(
+pub(super) fn find_taught_prompts(
     memory: &Snapshot,
     prompts: &[MemoryRecord],
     seen: &BTreeSet<RecordId>,
 ) -> BTreeMap<RecordId, TaughtPrompt> {
-    let mut over = None;
+    let over = LazyCell::new(|| -> BTreeMap<RecordId, RecordId> {
+        let open = memory.open_contradictions();
+        open.map(|one| (one.older, one.newer)).collect()
+    });
     let taught = prompts.iter().filter_map(|one| {
-        let taught = match one.record_type() {
+        let mut taught = match one.record_type() {
             RecordType::Answer => {
-                let over = over.get_or_insert_with(|| {
-                    let open = memory.open_contradictions();
-                    open.map(|one| (one.older, one.newer)).collect()
-                });
-                judge_answer(memory, one, over)
+                let noted = judge_answer(memory, one, &over);
+                let is_taught = list_lesson_ids(memory, one.id).next().is_some();
+                noted.or_else(|| is_taught.then(|| judge_told(memory, one, seen))?)?
             }
-            _ => judge_prompt(memory, one, seen),
+            _ => judge_told(memory, one, seen)?,
         };
-        Some((one.id, taught?))
+        if let TaughtPrompt::Lesson {
+            lesson,
+            over: newer,
+        } = &mut taught
+        {
+            let by = over.get(&lesson.id).and_then(|by| memory.get(*by)?.ok());
+            *newer = by.map(|by| (by.id, by.timestamp));
+        }
+        Some((one.id, taught))
     });
     taught.collect()
 }
@@ -86,9 +99,9 @@ fn judge_answer(
     })
 }
 
-/// Lists the lessons that were learned from a prompt.
-fn list_lessons(memory: &Snapshot, prompt: &MemoryRecord) -> impl Iterator<Item = MemoryRecord> {
-    list_lesson_ids(memory, prompt.id).filter_map(|lesson| memory.get(lesson)?.ok())
+/// Lists the lessons that were learned from a record.
+fn list_lessons(memory: &Snapshot, told: &MemoryRecord) -> impl Iterator<Item = MemoryRecord> {
+    list_lesson_ids(memory, told.id).filter_map(|lesson| memory.get(lesson)?.ok())
 }
 
 /// Lists the ids of the lessons that were learned from a record.
@@ -101,10 +114,14 @@ pub(in crate::operations) fn list_lesson_ids(
     links.map(|link| link.record)
 }
 
-/// Returns whether lessons were learned from a prompt that say all that it says, whatever became of
-/// them.
+/// Returns whether lessons were learned from a prompt or an answer that say all that it says,
+/// whatever became of them.
 pub(in crate::operations) fn is_taught_whole(memory: &Snapshot, record: &MemoryRecord) -> bool {
-    if record.record_type() != RecordType::Prompt {
+    let is_told = matches!(
+        record.record_type(),
+        RecordType::Prompt | RecordType::Answer
+    );
+    if !is_told {
         return false;
     }
     if list_lesson_ids(memory, record.id).next().is_none() {
@@ -117,15 +134,15 @@ pub(in crate::operations) fn is_taught_whole(memory: &Snapshot, record: &MemoryR
     !taught.is_empty() && !states_besides(&record.text, &taught)
 }
 
-fn judge_prompt(
+fn judge_told(
     memory: &Snapshot,
-    prompt: &MemoryRecord,
+    told: &MemoryRecord,
     seen: &BTreeSet<RecordId>,
 ) -> Option<TaughtPrompt> {
-    let learned: Vec<MemoryRecord> = list_lessons(memory, prompt).collect();
-    let taught = extract_learnings([prompt]).into_iter();
+    let learned: Vec<MemoryRecord> = list_lessons(memory, told).collect();
+    let taught = extract_learnings([told]).into_iter();
     // What ends a rule is a lesson only where there was one.
-    let ended = extract_withdrawals([prompt]).into_iter();
+    let ended = extract_withdrawals([told]).into_iter();
     let ended = ended.filter(|(_, ended)| learned.iter().any(|one| one.text == ended.text));
     let taught = taught.chain(ended);
     let taught: Vec<String> = taught.map(|(_, lesson)| lesson.text.clone()).collect();
@@ -138,9 +155,9 @@ fn judge_prompt(
         linked
             .cloned()
             .or_else(same)
-            .filter(|known| known.record_type() != RecordType::Prompt)
+            .filter(|known| known.record_type() != RecordType::Prompt && known.id != told.id)
     };
-    let says_more = states_besides(&prompt.text, &taught);
+    let says_more = states_besides(&told.text, &taught);
     let mut missing = taught.iter().filter(|text| find_lesson(text).is_none());
     let Some(missing) = missing.next() else {
         if says_more {
@@ -150,7 +167,10 @@ fn judge_prompt(
         let mut unseen = lessons.filter(|lesson| !seen.contains(&lesson.id));
         return match (unseen.next(), unseen.next()) {
             (None, _) => Some(TaughtPrompt::Seen),
-            (Some(lesson), None) => Some(TaughtPrompt::Lesson(Box::new(lesson))),
+            (Some(lesson), None) => Some(TaughtPrompt::Lesson {
+                lesson: Box::new(lesson),
+                over: None,
+            }),
             _ => None,
         };
     };
@@ -169,43 +189,9 @@ fn judge_prompt(
     }
 }
 
-impl Memory {
-    /// Puts lessons in the place of the prompts that they were learned from, leaves out prompts of
-    /// which the lessons are there too or nothing holds, and marks what was corrected.
-    pub(super) async fn place_lessons(
-        &self,
-        mut recall: RecallResponse,
-    ) -> Result<RecallResponse, Problem> {
-        let said = recall.results.iter().filter(|one| {
-            one.published.is_none()
-                && matches!(
-                    one.record.record_type(),
-                    RecordType::Prompt | RecordType::Answer
-                )
-        });
-        let said: Vec<MemoryRecord> = said.map(|one| one.record.clone()).collect();
-        if said.is_empty() || !self.exists() {
-            return Ok(recall);
-        }
-        let all: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
-        let found = self.run_on_snapshot(move |memory| {
-            let mut found = find_taught_prompts(memory, &said, &BTreeSet::new());
-            // Of several lessons all may be there.
-            let several: Vec<MemoryRecord> = said
-                .into_iter()
-                .filter(|one| !found.contains_key(&one.id))
-                .collect();
-            found.extend(find_taught_prompts(memory, &several, &all));
-            found
-        });
-        put_lessons_in_place(&mut recall, found.await?);
-        Ok(recall)
-    }
-}
-
 /// Puts lessons in the place of what taught them, leaves out of which nothing holds or is new, and
 /// marks what was corrected.
-pub(in crate::operations) fn put_lessons_in_place(
+pub(super) fn put_lessons_in_place(
     recall: &mut RecallResponse,
     mut taught: BTreeMap<RecordId, TaughtPrompt>,
 ) {
@@ -215,7 +201,13 @@ pub(in crate::operations) fn put_lessons_in_place(
     let mut placed = BTreeSet::new();
     recall.results.retain_mut(|one| {
         match taught.remove(&one.record.id) {
-            Some(TaughtPrompt::Lesson(lesson)) => one.record = *lesson,
+            Some(TaughtPrompt::Lesson { lesson, over }) => {
+                one.record = *lesson;
+                if let Some((by, at)) = over {
+                    one.why.contradicted_by = Some(by);
+                    one.why.held_until = Some(at);
+                }
+            }
             Some(TaughtPrompt::Seen | TaughtPrompt::Over) => return false,
             Some(TaughtPrompt::Corrected { by, at }) => {
                 one.why.contradicted_by = Some(by);
@@ -225,5 +217,6 @@ pub(in crate::operations) fn put_lessons_in_place(
         }
         placed.insert(one.record.id)
     });
+    put_contradicting_first(&mut recall.results);
     decide_shown(recall);
 }

@@ -82,7 +82,7 @@ pub(super) enum AskedWork {
 
 /// A question for open work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::operations::recall) struct WorkQuestion {
+pub(super) struct WorkQuestion {
     pub(super) work: AskedWork,
     /// Its words in small letters, without umlauts.
     pub(super) words: Vec<String>,
@@ -92,7 +92,7 @@ pub(in crate::operations::recall) struct WorkQuestion {
 
 impl WorkQuestion {
     /// Reads a question; `None` if it asks for something else.
-    pub(in crate::operations::recall) fn parse(question: &str) -> Option<Self> {
+    pub(super) fn parse(question: &str) -> Option<Self> {
         let words = list_words(question);
         let is_other = words.first().is_some_and(|first| {
             let is_way =

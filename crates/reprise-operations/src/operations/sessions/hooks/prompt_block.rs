@@ -1,19 +1,16 @@
 //! What memory adds to a prompt: searched, chosen and written in one place, for the hook of a
 //! prompt and for a person who wants to see it before.
 
-use reprise_engine::{decide_shown, remove_sensitive};
-use reprise_knowledge::{SessionTurn, asks_to_run, extract_own_words};
-use reprise_types::{RecallResponse, RelevanceVerdict};
+use reprise_knowledge::{SessionTurn, extract_own_words};
+use reprise_types::RelevanceVerdict;
 use tokio::time::timeout;
 
 use super::asked_times::restrict_to_asked_times;
 use super::injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
 use super::opening::{OwedOpening, note_excerpts};
 use super::{PauseMode, project_tag};
-use crate::operations::recall::taught::{TaughtPrompt, find_taught_prompts, put_lessons_in_place};
-use crate::operations::sessions::prompts::{
-    InjectedBlock, LeftOutReason, NOTED, NotedRecord, PromptRecall,
-};
+use crate::operations::recall::{AskedRecall, PromptReader, is_foreign};
+use crate::operations::sessions::prompts::{InjectedBlock, LeftOutReason, NOTED, PromptRecall};
 use crate::operations::sessions::{HookAnswer, HookReport, OPENING_DEADLINE_MS};
 use crate::prelude::*;
 use crate::wire::WEAK;
@@ -22,8 +19,6 @@ use crate::wire::WEAK;
 const CANDIDATES: usize = 48;
 /// Most lines of what others published, in addition to those of the user's own memory.
 const PUBLISHED_MAX: usize = 2;
-/// Characters of the note why a memory was found.
-const REASON_CHARS: usize = 200;
 
 /// What was found for a prompt, and the text that is added to it.
 pub(super) struct FoundForPrompt {
@@ -171,7 +166,8 @@ impl Memory {
             (sure, WHOLE, lines(hits)),
             (OTHERS, "", lines(others)),
         ];
-        let (answer, mut block) = render_injected(&parts, frame_nonce(session, &parts), self.now());
+        let nonce = frame_nonce(session, &parts);
+        let (answer, mut block) = render_injected(&parts, &owed.more, nonce, self.now());
         if let Some(block) = &mut block {
             note_excerpts(block, &owed.excerpts);
         }
@@ -246,27 +242,31 @@ impl Memory {
             ..RecallRequest::new(text)
         };
         let timed = restrict_to_asked_times(request.clone(), &self.calendar());
-        let mut noted = Vec::new();
-        let recall = async {
-            let own = self.list_project_tags(&report.project, within).await;
-            if !timed.query_times.is_empty() {
-                let found = self.search_for_prompt(report, timed, within).await?;
-                let found = leave_out(found, report, seen, &own);
-                let (found, notes) = self.leave_out_taught(found, seen).await?;
-                if found.results.iter().any(|one| one.shown) {
-                    noted = notes;
-                    return Ok(found);
-                }
-            }
-            // What helps may be older than the time that a prompt names.
-            let within = within.saturating_sub(began.elapsed());
-            let found = self.search_for_prompt(report, request, within).await?;
-            let found = leave_out(found, report, seen, &own);
-            let (found, notes) = self.leave_out_taught(found, seen).await?;
-            noted = notes;
-            Ok::<_, Problem>(found)
+        let names_time = !timed.query_times.is_empty();
+        let left_out_rules = self.run_on_session(&report.session, |session| {
+            session.left_out_rules.retain(|id| !seen.contains(id));
+            session.left_out_rules.clone()
+        });
+        let mut reader = PromptReader {
+            left_out_rules,
+            session: report.session.clone(),
+            project: report.project.clone(),
+            own_tags: self.list_project_tags(&report.project, within).await,
+            seen: seen.clone(),
+            deadline: report.deadline(),
+            within,
         };
-        let recall = recall.await?;
+        let memory = self.clone().without_recall_notes();
+        let asked = AskedRecall::for_prompt(timed, reader.clone());
+        let mut found = memory.answer(asked).await?;
+        if names_time && !found.is_answered {
+            // What helps may be older than the time that a prompt names.
+            reader.within = within.saturating_sub(began.elapsed());
+            found = memory
+                .answer(AskedRecall::for_prompt(request, reader))
+                .await?;
+        }
+        let (recall, mut noted) = (found.recall, found.noted);
         self.note_recall(text, &recall, at, began);
         let (recall_id, verdict) = (recall.recall_id, recall.verdict);
         let half_answer = recall.half_answer().map(str::to_owned);
@@ -289,127 +289,6 @@ impl Memory {
         };
         Ok((given, hits))
     }
-
-    /// Searches the user's own memory and trusted checkouts for a prompt.
-    async fn search_for_prompt(
-        &self,
-        report: &HookReport,
-        request: RecallRequest,
-        within: Duration,
-    ) -> Result<RecallResponse, Problem> {
-        let recall = self
-            .recall_alone(request.clone(), None, Some(within))
-            .await?;
-        let mut recall = self
-            .add_repository_hits(&request, Some(report), recall)
-            .await;
-        remove_sensitive(&mut recall);
-        Ok(recall)
-    }
-
-    /// Puts a lesson in the place of the prompt that it was learned from, leaves out the prompts
-    /// whose lessons are in the conversation or were corrected or forgotten, and marks those of
-    /// them that say something else, too, and answers to a rule that is over.
-    async fn leave_out_taught(
-        &self,
-        (mut recall, mut noted): (RecallResponse, Vec<NotedRecord>),
-        seen: &BTreeSet<RecordId>,
-    ) -> Result<(RecallResponse, Vec<NotedRecord>), Problem> {
-        let ranked: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
-        let mut judged = BTreeSet::new();
-        // Where something is left out, another prompt may be shown; and a lesson may be where its
-        // prompt, of which more is asked, is not.
-        loop {
-            let near = recall.results.iter().filter(|one| {
-                one.is_related()
-                    && one.published.is_none()
-                    && matches!(
-                        one.record.record_type(),
-                        RecordType::Prompt | RecordType::Answer
-                    )
-                    && judged.insert(one.record.id)
-            });
-            let prompts: Vec<MemoryRecord> = near.map(|one| one.record.clone()).collect();
-            if prompts.is_empty() {
-                self.add_to_receipt(&ranked, &recall).await?;
-                return Ok((recall, noted));
-            }
-            let seen = seen.clone();
-            let find = move |memory: &Snapshot| find_taught_prompts(memory, &prompts, &seen);
-            let taught = self.run_on_snapshot(find).await?;
-            note_taught(&mut noted, &taught);
-            put_lessons_in_place(&mut recall, taught);
-            // A lesson may have a mark that its prompt has not.
-            remove_sensitive(&mut recall);
-        }
-    }
-}
-
-/// Notes which lessons take the place of found prompts, and which prompts are left out.
-fn note_taught(noted: &mut [NotedRecord], taught: &BTreeMap<RecordId, TaughtPrompt>) {
-    let mut named: BTreeSet<RecordId> = noted.iter().map(|one| one.id).collect();
-    for one in noted {
-        match taught.get(&one.id) {
-            Some(TaughtPrompt::Lesson(lesson)) if named.insert(lesson.id) => one.id = lesson.id,
-            Some(TaughtPrompt::Lesson(_) | TaughtPrompt::Seen) => {
-                one.left_out = Some(LeftOutReason::Seen);
-            }
-            Some(TaughtPrompt::Over) => one.left_out = Some(LeftOutReason::Weak),
-            Some(TaughtPrompt::Corrected { by, .. }) => one.contradicted_by = Some(*by),
-            None => {}
-        }
-    }
-}
-
-/// Leaves out what a prompt must not receive, and decides anew what it does; returns a note of
-/// each memory that was found, too.
-fn leave_out(
-    mut recall: RecallResponse,
-    report: &HookReport,
-    seen: &BTreeSet<RecordId>,
-    own: &[String],
-) -> (RecallResponse, Vec<NotedRecord>) {
-    let (session, here) = (&report.session, [report.project.clone()]);
-    let asks_to_run = asks_to_run(&report.text);
-    let is_run = |record: &MemoryRecord| {
-        let record_type = record.record_type();
-        matches!(
-            record_type,
-            RecordType::Test | RecordType::Command | RecordType::Run
-        )
-    };
-    let left_out = |found: &RetrievedMemory| {
-        let record = &found.record;
-        if !session.is_empty() && record.session_id == *session {
-            Some(LeftOutReason::SameSession)
-        } else if is_foreign(record, own) {
-            Some(LeftOutReason::OtherProject)
-        } else if seen.contains(&record.id) {
-            Some(LeftOutReason::Seen)
-        } else if asks_to_run && is_run(record) {
-            // What was run before says nothing of how it will end now.
-            Some(LeftOutReason::Weak)
-        } else {
-            (!LessonCard::applies_here(record, &here, &report.text)).then_some(LeftOutReason::Weak)
-        }
-    };
-    let noted: Vec<NotedRecord> = recall
-        .results
-        .iter()
-        .map(|found| NotedRecord {
-            id: found.record.id,
-            score: found.sona_score,
-            reason: found.why.reason.chars().take(REASON_CHARS).collect(),
-            left_out: left_out(found),
-            contradicted_by: found.why.contradicted_by,
-        })
-        .collect();
-    if noted.iter().any(|one| one.left_out.is_some()) {
-        let mut stays = noted.iter().map(|one| one.left_out.is_none());
-        recall.results.retain(|_| stays.next() == Some(true));
-        decide_shown(&mut recall);
-    }
-    (recall, noted)
 }
 
 /// Returns the words before what was found for a prompt: how far it is to be relied on.
@@ -425,12 +304,6 @@ fn render_sureness(given: Option<&PromptRecall>) -> String {
         Some(half) => [half, " ", &sure].concat(),
         None => sure,
     }
-}
-
-/// Whether a record belongs to a project that none of these tags names.
-fn is_foreign(record: &MemoryRecord, own: &[String]) -> bool {
-    let mut tags = record.tags.iter();
-    tags.any(|tag| tag.starts_with("project:") && !own.contains(tag))
 }
 
 /// What a run may give credit to: what others said is not in this memory.

@@ -3,11 +3,13 @@
 mod cached;
 mod corrected;
 mod credited;
+mod held;
 mod imported;
 mod kept;
 mod left;
 mod named_times;
 mod opened;
+mod placed;
 mod ruled;
 
 use std::path::Path;
@@ -165,13 +167,13 @@ fn no_memory_leaves_the_frame_of_a_hook() {
             ("From earlier sessions; ", WHOLE, own),
             (injected::OTHERS, "", others),
         ];
-        let (answer, _) = render_injected(&parts, u128::from(seed), DateTime::UNIX_EPOCH);
+        let (answer, _) = render_injected(&parts, "", u128::from(seed), DateTime::UNIX_EPOCH);
         let context = answer.context;
         let lines = parse_quoted_lines(&context).map(|lines| lines.len());
         assert_eq!(lines, Some(5), "{seed}: {context}");
     }
     let parts = [("From earlier sessions; ", WHOLE, vec![])];
-    let (answer, block) = render_injected(&parts, 1, DateTime::UNIX_EPOCH);
+    let (answer, block) = render_injected(&parts, "", 1, DateTime::UNIX_EPOCH);
     assert_eq!((answer.context.as_str(), block), ("", None));
 }
 

@@ -1,7 +1,8 @@
 //! What the beginning of a session says of how the last one ended: what was done, and what is left.
 
+use super::placed::recall_answer;
 use super::*;
-use crate::operations::recall::{RecallArguments, recall_answer};
+use crate::operations::recall::RecallArguments;
 use crate::testing::Ada;
 
 fn report(session: &str, text: &str) -> HookReport {

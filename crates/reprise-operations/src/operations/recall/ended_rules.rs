@@ -1,0 +1,47 @@
+//! Rules that a person has ended: what ended one takes its place in a prompt, since an ended rule
+//! alone leaves its reader to look for that.
+
+use reprise_knowledge::{states_rule, states_withdrawal};
+use reprise_types::RecallResponse;
+
+use crate::prelude::*;
+
+/// Puts what ended a rule in the place of the rule, once, and nothing where the conversation has
+/// `seen` that.
+pub(super) fn replace_ended_rules(
+    memory: &Snapshot,
+    seen: &BTreeSet<RecordId>,
+    recall: &mut RecallResponse,
+) {
+    let results = recall.results.iter().filter(|one| one.shown);
+    let over = results.filter(|one| states_rule(&one.record.text));
+    let over: BTreeSet<RecordId> = over.filter_map(|one| one.why.contradicted_by).collect();
+    let ends = over.iter().filter_map(|id| memory.get(*id)?.ok());
+    let ends = ends.filter(|record| states_withdrawal(&record.text));
+    let mut ending: BTreeMap<RecordId, MemoryRecord> =
+        ends.map(|record| (record.id, record)).collect();
+    let is_there = |one: &&RetrievedMemory| one.shown && one.why.contradicted_by.is_none();
+    let there = recall.results.iter().filter(is_there);
+    let there: BTreeSet<RecordId> = there.map(|one| one.record.id).collect();
+    let known: BTreeSet<RecordId> = ending.keys().copied().collect();
+    recall.results.retain_mut(|one| {
+        let Some(by) = one.why.contradicted_by.filter(|by| known.contains(by)) else {
+            // Its own place may be below that of the rule.
+            let is_placed = known.contains(&one.record.id)
+                && !there.contains(&one.record.id)
+                && !ending.contains_key(&one.record.id);
+            return !is_placed;
+        };
+        if !one.shown || !states_rule(&one.record.text) {
+            return true;
+        }
+        let newer = ending.remove(&by);
+        let newer = newer.filter(|newer| !seen.contains(&by) && !there.contains(&newer.id));
+        let Some(newer) = newer else {
+            return false;
+        };
+        one.record = newer;
+        (one.why.contradicted_by, one.why.held_until) = (None, None);
+        true
+    });
+}

@@ -1,0 +1,146 @@
+//! Who asks memory gets the same answer whichever way: what a hook puts into a prompt, what an
+//! operation answers, what Ask shows, and what is noted of it.
+
+use super::ruled::{Hooks, report};
+use super::*;
+use crate::operations::recall::{AskedRecall, Recall, RecallArguments, Recalled};
+use crate::testing::Ada;
+use crate::wire::RecallAnswer;
+
+const RULE: &str = "Always round amounts of the ledger half to even.";
+const QUESTION: &str = "are amounts of the ledger always rounded half to even?";
+
+/// Answers a question as the operation does.
+pub(super) async fn recall_answer(
+    memory: &Memory,
+    asked: &RecallArguments,
+) -> Result<RecallAnswer, Problem> {
+    match crate::run::<Recall>(memory, asked).await?.0 {
+        Recalled::Answer(answer) => Ok(*answer),
+        Recalled::Context(text) => panic!("a text was not asked for: {text:?}"),
+    }
+}
+
+/// Returns a lesson by its text.
+async fn lesson(memory: &Memory, text: &'static str) -> RecordId {
+    let found = memory.run_on_snapshot(move |memory| {
+        let mut records = memory.records().filter_map(Result::ok);
+        records.find(|one| one.record_type() == RecordType::Lesson && one.text == text)
+    });
+    found.await.unwrap().expect("the lesson is learned").id
+}
+
+#[tokio::test]
+async fn a_lesson_in_place_of_its_prompt_is_marked_where_something_newer_contradicts_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let hooks = Hooks::of(&memories);
+    hooks.tell("one", RULE).await;
+    let old = lesson(&hooks.memory, RULE).await;
+    let newer = "The auditors want amounts rounded up since May.";
+    let newer = NewRecord::new(newer, MemorySource::UserInput, MemoryKind::Finding);
+    let RecordFate::Inserted { id: newer, .. } = hooks.memory.store_one(newer).await.unwrap()
+    else {
+        panic!("it is new");
+    };
+    let now = hooks.memory.now();
+    let mark = move |engine: &mut Engine| engine.mark_contradictions(&[(old, newer)], now).unwrap();
+    hooks.memory.run_on_engine(mark).await.unwrap();
+    let given = hooks.ask("two", QUESTION).await;
+    let line = given.lines().find(|line| line.contains(RULE)).unwrap();
+    assert!(line.contains("Was: "), "{given}");
+    let asked = RecallArguments {
+        query: QUESTION.to_owned(),
+        ..RecallArguments::default()
+    };
+    let answer = recall_answer(&hooks.memory, &asked).await.unwrap();
+    let stale = answer.results.iter().filter(|hit| hit.text == RULE);
+    let marks: Vec<_> = stale.map(|hit| hit.why.contradicted_by).collect();
+    assert_eq!(marks, [Some(newer)], "{answer:?}");
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_lesson_of_another_project_is_not_given_in_place_of_its_prompt() {
+    let ada = Ada::new().await;
+    let hooks = Hooks {
+        memory: ada.memory(),
+    };
+    hooks.tell("one", RULE).await;
+    assert!(hooks.ask("two", QUESTION).await.contains(RULE));
+    let id = lesson(&hooks.memory, RULE).await;
+    let elsewhere = json!({ "id": id, "project": "mail" });
+    ada.call("update", elsewhere).await;
+    let given = hooks.ask("three", QUESTION).await;
+    assert!(!given.contains(RULE), "{given}");
+}
+
+#[tokio::test]
+async fn a_prompt_and_the_lessons_that_say_all_of_it_are_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let hooks = Hooks::of(&memories);
+    let rules = [
+        "From now on always use pnpm in the shop.",
+        "Never deploy the shop on a Friday.",
+    ];
+    hooks.tell("one", &rules.join(" ")).await;
+    let asked = "do we always use pnpm in the shop, and never deploy the shop on a friday?";
+    let given = hooks.ask("two", asked).await;
+    for rule in rules {
+        assert_eq!(given.matches(rule).count(), 1, "{rule}: {given}");
+    }
+    assert!(!given.contains(&rules.join(" ")), "{given}");
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn ask_and_the_list_of_questions_say_what_the_operation_answers() {
+    let ada = Ada::new().await;
+    let memory = ada.memory();
+    let left = "test_refund_signature still fails: Flask re-serialises the body.";
+    let done = report("before", "shop", left);
+    memory.handle_hook(HookEvent::Stop, done).await.unwrap();
+    for number in 0..6 {
+        let text = format!("Warehouse {number} keeps stock files under data/{number}.csv");
+        ada.call("learn", json!({ "text": text })).await;
+    }
+    let question = "what is left to do in shop";
+    let answer = ada.call("recall", json!({ "query": question })).await;
+    assert_eq!(answer["results"][0]["text"], left);
+    let noted = memory.all_memories().list_recent_recalls(memory.user());
+    let shown = answer["results"].as_array().unwrap().iter();
+    let shown = shown.filter(|hit| hit["shown"] == true).count();
+    assert_eq!(
+        (noted[0].shown, json!(noted[0].verdict)),
+        (shown, answer["verdict"].clone())
+    );
+    let request = RecallRequest::new(question);
+    let asked = AskedRecall::of_request(&memory, request, RecallScope::Local)
+        .await
+        .unwrap();
+    let asked = memory.answer(asked).await.unwrap();
+    assert_eq!(asked.recall.results[0].record.text, left);
+    let given = report("now", "shop", question);
+    let given = memory
+        .handle_hook(HookEvent::UserPrompt, given)
+        .await
+        .unwrap();
+    assert!(given.context.contains(left), "{given:?}");
+}
+
+#[tokio::test]
+async fn an_outcome_may_name_a_recall_whose_vector_its_caller_gave() {
+    let ada = Ada::new().await;
+    let learned = ada
+        .call("learn", json!({ "text": "The paper is at the dock." }))
+        .await;
+    let vector: Vec<f32> = std::iter::once(1.0).chain([0.0; 63]).collect();
+    let space = json!({ "model": "words", "version": "1", "dimensions": 64 });
+    let asked = json!({ "query": "paper", "embedding": vector, "embedding_space": space });
+    let answer = ada.call("recall", asked).await;
+    let used = [&learned["id"]];
+    let outcome = json!({ "recall_id": answer["recall_id"], "used": used, "quality": 1.0 });
+    let outcome = ada.call("outcome", outcome).await;
+    assert_eq!(outcome["learned"], 1);
+}
