@@ -24,8 +24,8 @@ use reprise_engine::{ActionChanges, Distinction, Engine, EngineError, Retirement
 use crate::prelude::*;
 
 pub use compare::{
-    KnownMatch, RelatedPair, ends_known_rule, find_contradictions, find_known_matches,
-    list_open_contradictions,
+    KnownMatch, RelatedPair, find_contradictions, find_known_matches, list_open_contradictions,
+    settles_known,
 };
 pub use distil::Distillate;
 pub use plan::{DayScore, Merge, Plan, compute_day_scores};

@@ -61,9 +61,9 @@ pub use command_exit::{
 };
 pub use consolidate::{
     ConsolidationAction, ConsolidationReport, DayScore, Distillate, KnownMatch, Merge, Plan,
-    Planner, RelatedPair, UndoReport, are_related, compute_day_scores, ends_known_rule,
-    execute_plan, find_contradictions, find_known_matches, list_actions, list_open_contradictions,
-    name_distinction, plan_consolidation, undo_action,
+    Planner, RelatedPair, UndoReport, are_related, compute_day_scores, execute_plan,
+    find_contradictions, find_known_matches, list_actions, list_open_contradictions,
+    name_distinction, plan_consolidation, settles_known, undo_action,
 };
 pub use error::{ExportError, ImportError};
 pub use export::{
@@ -109,7 +109,7 @@ pub use still::annotate_missing_names;
 pub use sunwell::{
     LearningCategory, LearningQuery, SCOPES, SOURCE_TYPES, StoreCounts, SunwellDecision,
     SunwellFailure, SunwellLearning, SunwellMemory, SunwellStats, TYPESCRIPT, check_word,
-    extract_learnings, extract_withdrawals, fold_umlauts, list_branch_names, states_correction,
-    states_rule, states_withdrawal, to_studio,
+    extract_learnings, extract_withdrawals, fold_umlauts, list_branch_names, may_state_correction,
+    states_correction, states_rule, states_withdrawal, to_studio,
 };
 pub use values::{hex_id, parse_yaml};

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crate::own_words::says_something;
+use crate::sunwell::continues_sentence;
 use crate::values::is_in_words;
 
 /// Verbs that begin a request for one piece of work.
@@ -281,7 +282,7 @@ pub(crate) fn keep_statements(text: &str) -> Option<Cow<'_, str>> {
 
 /// Returns whether a text states something besides these sentences of it.
 pub fn states_besides(text: &str, known: &[String]) -> bool {
-    let is_known = |sentence: &str| known.iter().any(|one| one == sentence);
+    let is_known = |sentence: &str| known.iter().any(|one| one.contains(sentence));
     split_sentences(text)
         .any(|sentence| !is_known(sentence) && says_something(sentence) && !asks_for_work(sentence))
 }
@@ -303,11 +304,12 @@ pub(crate) fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
                 let is_number = before.iter().rev().nth(1).is_some_and(u8::is_ascii_digit);
                 is_number && line[at + 1..].starts_with(char::is_lowercase)
             };
-            match before.last() {
+            let is_mark = match before.last() {
                 Some(b'.') => !is_ordinal(),
                 Some(b'?' | b'!') => true,
                 _ => false,
-            }
+            };
+            is_mark && !continues_sentence(&line[at + 1..])
         };
         let mut rest = 0;
         let ends = line

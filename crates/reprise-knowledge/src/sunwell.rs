@@ -20,14 +20,15 @@ use crate::prelude::*;
 pub(crate) use contract::parse_category;
 pub use contract::{TYPESCRIPT, check_word};
 pub(crate) use corrections::corrects;
-pub use corrections::states_correction;
+pub use corrections::{may_state_correction, states_correction};
 pub use extract::{extract_learnings, extract_withdrawals};
 pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
+pub(crate) use rules::continues_sentence;
 pub use rules::{fold_umlauts, states_rule};
 pub use views::{StoreCounts, list_branch_names, to_studio};
 pub use withdrawals::states_withdrawal;
-pub(crate) use withdrawals::{ends_rule_of, list_withdrawals};
+pub(crate) use withdrawals::{ends_rule_of, list_settling};
 
 words! {
     /// Category of a learning; the words are equal in every programming language.

@@ -11,7 +11,7 @@ use reprise_types::{Annotation, ContentHash, ExternalId, RecordId, normalize_tag
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
-use crate::snapshot::annotation_index::RETIRED;
+use crate::snapshot::annotation_index::{DISTILLED, RETIRED};
 use crate::write::dedup_keys::hash_external_id;
 
 /// Selects the records to be forgotten.
@@ -153,18 +153,41 @@ impl Snapshot {
     }
 
     /// Returns the ordinals of what a selector names, of what was retired into it and says the
-    /// same, and of what was distilled from it; each once.
+    /// same, and of what was distilled from it and is told by no other; each once.
     fn collect_affected(&self, selector: &ForgetSelector) -> Vec<u32> {
         let mut ordinals = self.select_ordinals(selector);
         let dependents: Vec<u32> = ordinals
             .iter()
             .flat_map(|at| self.collect_dependents(*at))
             .collect();
-        let is_stored = |ordinal: &u32| self.is_stored(*ordinal);
-        ordinals.extend(dependents.into_iter().filter(is_stored));
+        let going: BTreeSet<u32> = ordinals.iter().chain(&dependents).copied().collect();
+        let goes =
+            |ordinal: &u32| self.is_stored(*ordinal) && !self.is_told_by_others(*ordinal, &going);
+        ordinals.extend(dependents.into_iter().filter(goes));
         let mut seen = BTreeSet::new();
         ordinals.retain(|ordinal| seen.insert(*ordinal));
         ordinals
+    }
+
+    /// Whether a distilled record is told word for word by a live record that stays: what was said
+    /// twice is not forgotten with one of both.
+    fn is_told_by_others(&self, made: u32, going: &BTreeSet<u32>) -> bool {
+        let links = self.marks.open_links(made);
+        let sources = links.filter(|link| link.from == made && &*link.relation == DISTILLED);
+        let mut stay = sources
+            .map(|link| link.to)
+            .filter(|source| !going.contains(source) && self.live_doc(*source).is_some())
+            .peekable();
+        if stay.peek().is_none() {
+            return false;
+        }
+        let Ok(own) = self.reader.read_record(made) else {
+            return false;
+        };
+        stay.any(|source| {
+            let source = self.reader.read_record(source);
+            source.is_ok_and(|source| source.text.contains(own.text.as_str()))
+        })
     }
 
     /// Returns the live version of a record that says the same; the record itself if it was retired

@@ -202,16 +202,22 @@ pub fn find_contradictions(memory: &Snapshot, id: RecordId) -> Vec<(RecordId, Re
 }
 
 /// Returns whether a record that is not stored yet ends a rule that a live record of the same scope
-/// sets.
-pub fn ends_known_rule(memory: &Snapshot, new: &MemoryRecord) -> bool {
+/// sets, or corrects what one says.
+pub fn settles_known(memory: &Snapshot, new: &MemoryRecord) -> bool {
     let entry = ComparisonEntry::of(new.clone());
-    let Some(entry) = entry.filter(|entry| entry.ends_rules) else {
+    let Some(entry) = entry.filter(|entry| entry.ends_rules || entry.corrects) else {
         return false;
     };
     let mut scratch = SimilarityScratch::default();
     let similar = find_similar_entries(memory, &entry, &mut scratch);
-    let mut similar = similar.iter().filter(|other| other.scope == entry.scope);
-    similar.any(|other| ends_rule_of(entry.stated_text(), other.stated_text()))
+    // What a prompt says is a lesson, too, unless somebody has forgotten that.
+    let mut similar = similar
+        .iter()
+        .filter(|other| other.scope == entry.scope && !other.is_prompt());
+    similar.any(|other| {
+        let (new, known) = (entry.stated_text(), other.stated_text());
+        ends_rule_of(new, known) || other.at < entry.at && corrects(new, known)
+    })
 }
 
 /// Describes the noted contradictions that nobody has decided, of one record or of all.

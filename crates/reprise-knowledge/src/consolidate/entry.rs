@@ -11,7 +11,7 @@ use super::facts::Facts;
 use super::judge::ALIKE_MIN;
 use crate::prelude::*;
 use crate::requests::keep_statements;
-use crate::sunwell::{states_correction, states_withdrawal};
+use crate::sunwell::{may_state_correction, states_withdrawal};
 
 /// Longest text that is compared word by word; longer texts are duplicates only byte by byte.
 const COMPARED_BYTES_MAX: usize = 2_000;
@@ -88,7 +88,7 @@ impl ComparisonEntry {
         if entry.text.len() <= COMPARED_BYTES_MAX {
             entry.facts = Facts::of(entry.stated_text());
             entry.ends_rules = states_withdrawal(entry.stated_text());
-            entry.corrects = states_correction(entry.stated_text());
+            entry.corrects = may_state_correction(entry.stated_text());
         }
         Some(entry)
     }

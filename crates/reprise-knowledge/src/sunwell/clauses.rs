@@ -1,7 +1,7 @@
 //! How a sentence that ends a rule or corrects a fact is read: its letters, its first clause, and
 //! the forms of its words.
 
-use super::rules::fold_umlauts;
+use super::rules::{fold_umlauts, mend_spelling};
 
 /// Ends of the clause that says what a sentence is about.
 const CLAUSE_ENDS: [&str; 9] = [
@@ -18,9 +18,10 @@ const CLAUSE_ENDS: [&str; 9] = [
 /// Letters that two forms of a word have in common at least.
 const COMMON_LETTERS_MIN: usize = 4;
 
-/// Returns a text in lower case, without umlauts, and with plain apostrophes.
+/// Returns a text in lower case, without umlauts, with plain apostrophes, and with the words spelled
+/// that make or end a rule.
 pub(super) fn fold(text: &str) -> String {
-    fold_umlauts(&text.to_lowercase().replace('\u{2019}', "'"))
+    mend_spelling(&fold_umlauts(&text.to_lowercase().replace('\u{2019}', "'")))
 }
 
 /// Returns a folded text up to its next clause.

@@ -10,8 +10,25 @@ use crate::values::is_in_words;
 const SENTENCE_BYTES_MAX: usize = 240;
 /// Words that begin a correction.
 const OPENERS: &str = "\
-    no nope wrong incorrect correction actually rather sorry wait nein doch falsch korrektur \
-    eigentlich berichtigung halt stimmt";
+    no nope nah wrong incorrect correction actually rather sorry wait nein nee noe doch falsch \
+    korrektur eigentlich berichtigung halt stimmt";
+/// Phrases by which somebody says, anywhere in a sentence, who said what is wrong.
+const SAID_BEFORE: [&str; 14] = [
+    " as you wrote",
+    " as you said",
+    " as i wrote",
+    " as i said",
+    " i was wrong",
+    " my mistake",
+    " i misspoke",
+    " wie du schreibst",
+    " wie ich sagte",
+    " falsch gesagt",
+    " falsch geschrieben",
+    " mein fehler",
+    " vertan",
+    " verschrieben",
+];
 /// Phrases that say in a clause of its own that something is wrong.
 const WRONG: [&str; 12] = [
     "is wrong",
@@ -61,13 +78,26 @@ const DENIALS: [&str; 14] = [
     " keinen ",
     " kein ",
 ];
+/// What names who said the value that does not hold, where that is a number, which stands behind.
+const SAYERS: [&str; 8] = [
+    ", you wrote ",
+    ", you said ",
+    ", you put ",
+    ", i wrote ",
+    ", i said ",
+    ", it says ",
+    ", da steht ",
+    ", dort steht ",
+];
+/// Words behind a value that begin another part of a sentence.
+const BEHIND_VALUE: &str = "as for in on of fuer im am auf wie";
 /// Verbs before a value, behind the thing that has it.
 const STATES: &str = "\
-    is are was were has have had needs need uses use runs run lives live goes go takes take costs \
+    is are was were called named has have had needs need uses use runs run lives live goes go takes take costs \
     cost starts start ends end begins expires belongs means must should may can \
     ist sind war waren hat haben braucht brauchen nutzt nutzen verwendet laeuft laufen liegt \
     liegen kostet heisst gilt gelten endet beginnt muss muessen soll sollen kommt gehoert nimmt \
-    steht stehen";
+    steht stehen genannt";
 /// Words that name no thing and no value.
 const PLAIN: &str = "\
     a an the this that these those it its there here our my your we you i they he she of on for \
@@ -90,11 +120,26 @@ struct Correction {
     /// The value that holds, and the one that does not.
     new: Vec<String>,
     old: Vec<String>,
+    /// Whether it says that something was wrong or is another way now. Else it is one only where
+    /// somebody said the old value before.
+    is_certain: bool,
 }
 
 /// Returns whether a text has a sentence that corrects a fact, and names the value that was wrong.
 pub fn states_correction(text: &str) -> bool {
-    split_sentences(text).any(|sentence| Correction::parse(sentence).is_some())
+    let mut found = split_sentences(text).filter_map(Correction::parse);
+    found.any(|one| one.is_certain)
+}
+
+/// Returns whether a sentence corrects a fact if it was told otherwise: "the VAT for books is 7 %,
+/// not 19 %".
+pub(crate) fn may_correct(sentence: &str) -> bool {
+    Correction::parse(sentence).is_some()
+}
+
+/// Returns whether a text has a sentence that corrects a fact if it was told otherwise.
+pub fn may_state_correction(text: &str) -> bool {
+    split_sentences(text).any(may_correct)
 }
 
 /// Returns whether a sentence of one text corrects what a sentence of the other one says.
@@ -109,36 +154,85 @@ impl Correction {
             return None;
         }
         let all = normalize(sentence);
-        let (at, denial) = DENIALS
-            .iter()
-            .filter_map(|denial| Some((all.rfind(denial)?, *denial)))
-            .min_by_key(|(at, denial)| (std::cmp::Reverse(at + denial.len()), *at))?;
-        let (claim, old) = (all.get(..at)?, all.get(at + denial.len()..)?);
-        let (opening, claim) = split_opening(claim);
+        if let Some(exchange) = Self::parse_exchange(&all) {
+            return Some(exchange);
+        }
+        let denied = split_denial(&all)?;
+        let (opening, claim) = split_opening(denied.claim);
         let padded = [" ", &all.replace([',', ';', ':'], ""), " "].concat();
         let is_changed = CHANGED.iter().any(|word| padded.contains(word));
-        let is_corrected = is_opener(opening) || is_changed;
-        if !is_corrected || asks_for_work(claim) {
+        let said = SAID_BEFORE.iter().any(|phrase| padded.contains(phrase));
+        let is_corrected = denied.names_sayer || said || is_opener(opening) || is_changed;
+        let words: Vec<&str> = list_words(claim).collect();
+        // A fault is told in the same way: "the page shows 3 rows, not 5".
+        let is_fault = asks_for_work(sentence) || all.contains("please");
+        let of_numbers = [claim, denied.old].into_iter().all(has_digit) && !is_fault;
+        if !is_corrected && !of_numbers || asks_for_work(claim) {
             return None;
         }
-        let words: Vec<&str> = list_words(claim).collect();
-        let verb = words.iter().position(|word| is_in_words(STATES, word))?;
+        let verb = words.iter().position(|word| is_in_words(STATES, word));
+        let verb = verb.or_else(|| find_verb_of_number(&words))?;
         let (subject, new) = (words.get(..verb)?, words.get(verb + 1..)?);
-        let one = Self {
-            subject: list_telling(subject.iter().copied())
-                .flat_map(|word| word.split('-'))
-                .map(str::to_owned)
-                .collect(),
-            new: list_telling(new.iter().copied())
-                .map(str::to_owned)
-                .collect(),
-            old: list_telling(list_words(first_clause(old)))
-                .map(str::to_owned)
-                .collect(),
+        let (value, behind) = split_value(first_clause(denied.old));
+        let mut one = Self {
+            subject: list_parts(subject),
+            new: list_told(new),
+            old: list_told(&value),
+            is_certain: is_corrected,
         };
+        if one.old.iter().all(|word| has_digit(word)) {
+            one.take_numbers(&words);
+        }
+        // "It is port 8443, not 8080, for the gateway": what it is said of stands behind.
+        if one.subject.is_empty() {
+            let rest = &denied.old[first_clause(denied.old).len()..];
+            let rest: Vec<&str> = list_words(rest).collect();
+            one.subject = list_parts(&[behind, rest].concat());
+        }
         let has_all = !one.subject.is_empty() && !one.new.is_empty() && !one.old.is_empty();
         let is_short = one.old.len() <= VALUE_WORDS_MAX && one.old != one.new;
-        (has_all && is_short).then_some(one)
+        let is_number =
+            !denied.names_sayer && is_corrected || one.old.iter().any(|word| has_digit(word));
+        (has_all && is_short && is_number).then_some(one)
+    }
+
+    /// Parses a sentence that names both values behind the thing: "the hall is called not North but
+    /// Three".
+    fn parse_exchange(all: &str) -> Option<Self> {
+        let (claim, values) = [" nicht ", " not "]
+            .iter()
+            .find_map(|not| all.split_once(not))?;
+        let (old, new) = [", sondern ", " sondern ", " but "]
+            .iter()
+            .find_map(|but| values.split_once(but))?;
+        let (_, claim) = split_opening(claim);
+        let words: Vec<&str> = list_words(claim).collect();
+        let verb = words.iter().position(|word| is_in_words(STATES, word))?;
+        let (old, new): (Vec<&str>, Vec<&str>) = (
+            list_words(old).collect(),
+            list_words(first_clause(new)).collect(),
+        );
+        let one = Self {
+            subject: list_parts(words.get(..verb)?),
+            new: list_told(&new),
+            old: list_told(&old),
+            is_certain: false,
+        };
+        let has_all = !one.subject.is_empty() && !one.new.is_empty() && !one.old.is_empty();
+        let ends = words.len() == verb + 1;
+        (has_all && ends && one.old.len().max(one.new.len()) <= VALUE_WORDS_MAX).then_some(one)
+    }
+
+    /// Takes for the new value what is a number, as the old one is, and for the thing what stands
+    /// before it.
+    fn take_numbers(&mut self, claim: &[&str]) {
+        let at = self.new.iter().position(|word| has_digit(word));
+        let Some(at) = at else { return };
+        let names = self.new.get(..at).unwrap_or_default();
+        self.subject.extend(names.iter().cloned());
+        let number = &self.new[at];
+        let numbers = claim.iter().filter(|word| **word == number.as_str());
+        self.new = numbers.take(1).map(|word| (*word).to_owned()).collect();
     }
 
     /// Whether a sentence says of the thing what does not hold.
@@ -181,9 +275,82 @@ impl Correction {
     }
 }
 
-/// Returns a sentence in lower case without umlauts, with single spaces and no end mark.
+/// A sentence that says what does not hold.
+struct Denial<'a> {
+    /// What stands before the denial, and the value behind it.
+    claim: &'a str,
+    old: &'a str,
+    /// Whether it says who said so.
+    names_sayer: bool,
+}
+
+/// Splits a sentence at the last words that deny a value.
+fn split_denial(all: &str) -> Option<Denial<'_>> {
+    let find = |phrases: &[&'static str]| {
+        let found = phrases
+            .iter()
+            .filter_map(|one| Some((all.rfind(one)?, *one)));
+        found.min_by_key(|(at, one)| (std::cmp::Reverse(at + one.len()), *at))
+    };
+    let sayer = find(&SAYERS).filter(|(at, one)| {
+        let value = all[at + one.len()..].split(' ').next();
+        value.is_some_and(has_digit)
+    });
+    let names_sayer = sayer.is_some();
+    let (at, denial) = sayer.or_else(|| find(&DENIALS))?;
+    Some(Denial {
+        claim: all.get(..at)?,
+        old: all.get(at + denial.len()..)?,
+        names_sayer,
+    })
+}
+
+/// Splits a value from the words behind it that begin another part of the sentence.
+fn split_value(old: &str) -> (Vec<&str>, Vec<&str>) {
+    let words: Vec<&str> = list_words(old).collect();
+    let is_told = |word: &&str| !is_in_words(PLAIN, word) && !is_in_words(STATES, word);
+    let first = words.iter().position(|word| is_told(&word)).unwrap_or(0);
+    let ends = words.iter().skip(first + 1);
+    let end = ends.take_while(|word| !is_in_words(BEHIND_VALUE, word));
+    let end = (first + 1 + end.count()).min(words.len());
+    let (value, behind) = words.split_at(end);
+    (value.to_vec(), behind.to_vec())
+}
+
+/// Returns the place of the word before a number, which is a verb where no other is known.
+fn find_verb_of_number(words: &[&str]) -> Option<usize> {
+    let number = words.iter().position(|word| has_digit(word))?;
+    let before = words.get(..number)?.iter().enumerate().rev();
+    let mut before = before.filter(|(_, word)| !is_in_words(PLAIN, word));
+    let (at, _) = before.next()?;
+    before.next().map(|_| at)
+}
+
+fn has_digit(word: &str) -> bool {
+    word.contains(|c: char| c.is_ascii_digit())
+}
+
+/// Lists the words that name a thing, each part of a compound by itself.
+fn list_parts(words: &[&str]) -> Vec<String> {
+    list_telling(words.iter().copied())
+        .flat_map(|word| word.split('-'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Lists the words that name a value.
+fn list_told(words: &[&str]) -> Vec<String> {
+    let told = list_telling(words.iter().copied());
+    told.map(str::to_owned).collect()
+}
+
+/// Returns a sentence in lower case without umlauts, with single spaces, whole forms of "it's" and
+/// no end mark.
 fn normalize(sentence: &str) -> String {
     let folded = fold(sentence);
+    let folded = folded
+        .replace("it's ", "it is ")
+        .replace("that's ", "that is ");
     let words: Vec<&str> = folded.split_whitespace().collect();
     words.join(" ").trim_end_matches(['.', '!']).to_owned()
 }
@@ -242,9 +409,27 @@ mod tests {
             "That's wrong, the port is 8080 instead of 3000.",
             "Actually the staging host is ada-2, not ada-1.",
             "Die Frist endet jetzt am Freitag, nicht mehr am Montag.",
+            "Nee, der Puffer ist 64 kB, nicht 32.",
+            "Ah no, it is port 9092 and not 9091 for the broker.",
+            "The pool has 8 workers, you wrote 4 in the guide.",
+            "The limit of a page is `PAGE = 50`, not 20 as you wrote.",
+            "No, the bucket is called snow-2. Not snow-1!",
+            "Die Sitzung dauert 20 Minuten, nicht 30, das habe ich falsch gesagt.",
         ] {
             assert!(states_correction(text), "{text}");
         }
+        for text in [
+            "The VAT for books is 7 %, not 19 %.",
+            "Die Lagerhalle hei\u{df}t nicht Nord, sondern Halle 3.",
+        ] {
+            assert!(
+                !states_correction(text) && may_state_correction(text),
+                "{text}"
+            );
+        }
+        assert!(!may_state_correction(
+            "The total is 12, not 15, please fix it."
+        ));
         for text in [
             "The button is red, not blue, please fix it",
             "The total is wrong, not the tax.",
@@ -254,6 +439,9 @@ mod tests {
             "Nein, nicht so.",
             "Now run the tests, not the build.",
             "The cutoff is not in the config.",
+            "The test takes 8 minutes, you said it would be quick.",
+            "I have 8 workers, not 4 of them busy.",
+            "The build is red, my mistake.",
         ] {
             assert!(!states_correction(text), "{text}");
         }
@@ -273,6 +461,34 @@ mod tests {
             (tick, "Physics: the tick rate is 60 Hz."),
             (utf, "Der Zebra-Drucker braucht immer UTF-8 mit BOM."),
             ("No, the port is 8080, not 3000.", "The port is 3000."),
+            (
+                "The VAT for books is 7 %, not 19 %.",
+                "The VAT for books is 19 %.",
+            ),
+            (
+                "Die Lagerhalle hei\u{df}t nicht Nord, sondern Halle 3.",
+                "Die Lagerhalle hei\u{df}t Nord.",
+            ),
+            (
+                "Ah no, it is port 9092 and not 9091 for the broker.",
+                "The broker listens on port 9091.",
+            ),
+            (
+                "The pool has 8 workers, you wrote 4 in the guide.",
+                "The pool has 4 workers.",
+            ),
+            (
+                "The limit of a page is `PAGE = 50`, not 20 as you wrote.",
+                "The limit PAGE is 20.",
+            ),
+            (
+                "No, the bucket is called snow-2. Not snow-1!",
+                "The bucket is called snow-1.",
+            ),
+            (
+                "It's called tide now, not wave, the job for imports.",
+                "The job for imports is called wave.",
+            ),
         ] {
             assert!(corrects(text, other), "{text} | {other}");
         }
@@ -283,6 +499,10 @@ mod tests {
                 "I changed the cutoff of the dough room from 16:00 to 15:00.",
             ),
             (cutoff, "The cutoff of the dough room is 15:00."),
+            (
+                "Ah no, it is port 9092 and not 9091 for the broker.",
+                "The mailer listens on port 9091 of another network in staging.",
+            ),
             (tick, "The display runs at 60 Hz."),
             (tick, "The tick rate is not 60 Hz."),
             (utf, "CSV-Dateien haben immer UTF-8 mit BOM."),

@@ -2,8 +2,9 @@
 
 use reprise_types::RecordType;
 
-use super::rules::{fold_umlauts, is_rule};
-use super::{LearningCategory, SunwellLearning, list_withdrawals, states_correction};
+use super::rules::{fold_umlauts, is_rule, split_words};
+use super::{LearningCategory, SunwellLearning, list_settling, states_correction};
+use crate::own_words::says_something;
 use crate::prelude::*;
 use crate::requests::{asks_for_work, split_sentences};
 use crate::values::is_in_words;
@@ -27,6 +28,15 @@ const CUES: [(LearningCategory, &[&str]); 5] = [
             "we went with",
             "we are going with",
             "we're going with",
+            "we go with ",
+            "we'll go with ",
+            "let's go with ",
+            "agreed, ",
+            "agreed: ",
+            "einverstanden, ",
+            "wir bleiben bei ",
+            "we stay with ",
+            "we stay on ",
             "wir haben entschieden",
             "haben uns entschieden",
             "haben wir entschieden",
@@ -49,6 +59,9 @@ const CUES: [(LearningCategory, &[&str]); 5] = [
             "the solution is",
             "works after",
             "it works once",
+            "did the trick",
+            "hat geholfen",
+            "abhilfe schafft",
             "behoben, indem",
             "behoben durch",
             "behoben habe ich",
@@ -70,12 +83,18 @@ const CUES: [(LearningCategory, &[&str]); 5] = [
             "broke because",
             "was caused by",
             "is caused by",
+            "the problem was",
+            "the issue was",
+            "the culprit was",
+            "the reason was",
             "dead end",
             "die ursache war",
             "die ursache ist",
             "ursache:",
             "der grund war",
             "der grund ist",
+            "das problem war",
+            "schuld war",
             "lag daran, dass",
             "liegt daran, dass",
             "lag an einem",
@@ -133,7 +152,8 @@ const SENTENCE: std::ops::RangeInclusive<usize> = 30..=400;
 /// Fewest characters and words of a decision of a person: "we decided to use kelvin".
 const DECISION_CHARS_MIN: usize = 18;
 const DECISION_WORDS_MIN: usize = 4;
-/// Most learnings of one session.
+/// Most learnings of one session besides the rules that a person sets and what one corrects: of
+/// those none is left out.
 const EXTRACTED_MAX: usize = 8;
 /// Confidence of a sentence that nobody marked as worth keeping.
 const EXTRACTED_CONFIDENCE: f64 = 0.6;
@@ -143,34 +163,63 @@ const EXTRACTED_CONFIDENCE: f64 = 0.6;
 pub fn extract_learnings<'a>(
     records: impl IntoIterator<Item = &'a MemoryRecord>,
 ) -> Vec<(&'a MemoryRecord, NewRecord)> {
-    let (mut found, mut known) = (Vec::new(), BTreeSet::new());
+    let (mut found, mut known, mut room) = (Vec::new(), BTreeSet::new(), EXTRACTED_MAX);
     let own = records.into_iter().filter(|record| is_first_hand(record));
     let all = own
         .flat_map(|record| split_sentences(&record.text).map(move |sentence| (record, sentence)));
     for (record, sentence) in all {
-        if found.len() == EXTRACTED_MAX {
-            break;
-        }
-        let Some(category) = classify_sentence(sentence, SpokenBy::of(record)) else {
+        let by = SpokenBy::of(record);
+        let Some(category) = classify_sentence(sentence, by) else {
             continue;
         };
+        let is_set = by == SpokenBy::Person && (is_rule(sentence) || states_correction(sentence));
+        if room == 0 && !is_set {
+            continue;
+        }
+        let sentence = match category {
+            LearningCategory::Failure => add_what_was_done(&record.text, sentence),
+            _ => sentence,
+        };
         if known.insert(sentence.to_lowercase()) {
+            room -= usize::from(!is_set);
             found.push((record, extract_sentence(record, sentence, category)));
         }
     }
     found
 }
 
-/// Extracts the sentences of a person that end a rule, as [`extract_learnings`] does. They teach
-/// something only where a rule has their words.
+/// Returns a cause with the sentence behind it in its line, if it says too little alone: "the cause
+/// was the encoding. The list comes as cp1252, and is read so now."
+fn add_what_was_done<'a>(text: &'a str, cause: &'a str) -> &'a str {
+    if cause.split_whitespace().count() >= CAUSE_WORDS_MIN {
+        return cause;
+    }
+    let line = text
+        .lines()
+        .find_map(|line| Some((line, line.find(cause)?)));
+    let Some((line, at)) = line else { return cause };
+    let behind = line.get(at + cause.len()..).unwrap_or_default();
+    let next = split_sentences(behind).next().unwrap_or_default();
+    let tells = says_something(next) && !asks_for_work(next) && !next.ends_with(':');
+    let offers = OFFERS
+        .iter()
+        .any(|offer| fold_umlauts(&next.to_lowercase()).starts_with(offer));
+    let whole = behind
+        .find(next)
+        .and_then(|from| line.get(at..at + cause.len() + from + next.len()));
+    let whole = whole.filter(|whole| whole.chars().count() <= *SENTENCE.end());
+    whole.filter(|_| tells && !offers).unwrap_or(cause)
+}
+
+/// Extracts the sentences of a person that end a rule or correct a fact, as [`extract_learnings`]
+/// does. They teach something only where a rule or a fact has their words.
 pub fn extract_withdrawals<'a>(
     records: impl IntoIterator<Item = &'a MemoryRecord>,
 ) -> Vec<(&'a MemoryRecord, NewRecord)> {
     let said = records
         .into_iter()
         .filter(|record| SpokenBy::of(record) == SpokenBy::Person);
-    let found =
-        said.flat_map(|record| list_withdrawals(&record.text).map(move |one| (record, one)));
+    let found = said.flat_map(|record| list_settling(&record.text).map(move |one| (record, one)));
     let new = found.filter(|(_, one)| classify_sentence(one, SpokenBy::Person).is_none());
     new.map(|(record, one)| {
         (
@@ -252,6 +301,25 @@ const ON_PURPOSE: &str = "\
     use uses used using prefer take takes call calls set write run read keep pass store send choose \
     chose pick build do";
 
+/// Verbs of what made something work, and what they are said of.
+const CURED: &str = "fixed fixes solved solves resolved resolves cured behoben geloest repariert";
+const TROUBLE: &str = "it that this them the es das den die";
+/// Who does something, which alone is no lesson: "I fixed it".
+const DOERS: &str = "i i've we we've you they ich wir du";
+/// Words that begin what is only imagined.
+const IMAGINED: [&str; 6] = [
+    "if ",
+    "suppose ",
+    "assuming ",
+    "wenn ",
+    "falls ",
+    "angenommen",
+];
+/// Words of a sentence that imagines.
+const WOULD: &str = "would could might wuerde wuerden koennte koennten waere waeren haette haetten";
+/// Fewest words of a cause that says enough alone: "the cause was the encoding" does not.
+const CAUSE_WORDS_MIN: usize = 9;
+
 /// How a sentence begins that offers or announces work.
 const OFFERS: [&str; 26] = [
     "please ",
@@ -289,6 +357,10 @@ fn makes_rule(cue: &str, lower: &str, by: SpokenBy) -> bool {
     if !is_weak || by == SpokenBy::Agent && cue != "instead of " {
         return true;
     }
+    // What a person always wants is a rule, and what always happens is none.
+    if ["always ", "never "].contains(&cue) {
+        return false;
+    }
     let before = lower.split(cue).next().unwrap_or_default();
     let mut before = before.split(|c: char| !c.is_alphanumeric());
     let is_on_purpose = match by {
@@ -296,6 +368,51 @@ fn makes_rule(cue: &str, lower: &str, by: SpokenBy) -> bool {
         SpokenBy::Agent => before.any(|word| is_in_words(ON_PURPOSE, word)),
     };
     lower.starts_with(cue) || is_on_purpose
+}
+
+/// Whether a sentence says what made something work: "pinning openssl fixed it", "das Update hat den
+/// Fehler behoben".
+fn names_cure(lower: &str) -> bool {
+    let clauses = lower.split([',', ';', ':']);
+    let mut clauses = clauses.map(|clause| split_words(clause).collect::<Vec<_>>());
+    clauses.any(|words| {
+        let Some(at) = words.iter().position(|word| is_in_words(CURED, word)) else {
+            return false;
+        };
+        let doer = words.first().is_none_or(|word| is_in_words(DOERS, word));
+        let next = words.get(at + 1).copied().unwrap_or_default();
+        let is_german = words.contains(&"hat") && at + 1 == words.len();
+        let is_denied = words
+            .iter()
+            .any(|word| is_in_words("not nicht never didn't", word));
+        at > 0 && !doer && !is_denied && (is_in_words(TROUBLE, next) || is_german)
+    })
+}
+
+/// Whether a sentence only imagines something: "if we decided to use Kafka, we would need a broker".
+fn imagines(lower: &str, category: LearningCategory) -> bool {
+    let begins = IMAGINED.iter().any(|one| lower.starts_with(one));
+    let would = split_words(lower).any(|word| is_in_words(WOULD, word));
+    begins && (would || category == LearningCategory::Decision)
+}
+
+/// Whether two words of a German decision stand apart: "wir haben uns fuer X entschieden".
+fn decides_in_german(lower: &str) -> bool {
+    let words: Vec<&str> = split_words(lower).collect();
+    let is_ours = ["haben uns", "haben wir uns"]
+        .iter()
+        .any(|one| lower.contains(one));
+    is_ours
+        && words
+            .iter()
+            .any(|word| is_in_words("entschieden geeinigt", word))
+}
+
+/// Returns whether a sentence says what was decided.
+pub(super) fn is_decision(sentence: &str) -> bool {
+    let found = classify_sentence(sentence, SpokenBy::Agent);
+    found == Some(LearningCategory::Decision)
+        || classify_sentence(sentence, SpokenBy::Person) == Some(LearningCategory::Decision)
 }
 
 fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
@@ -320,7 +437,13 @@ fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
     };
     let is_cue = |cue: &&str| starts(cue) && makes_rule(cue, &lower, by);
     let found = CUES.iter().find(|(_, cues)| cues.iter().any(is_cue));
-    let category = found.map(|(category, _)| *category)?;
+    let found = found.map(|(category, _)| *category);
+    let is_decided = || decides_in_german(&lower).then_some(LearningCategory::Decision);
+    let is_cured = || names_cure(&lower).then_some(LearningCategory::Fix);
+    let category = found.or_else(is_decided).or_else(is_cured)?;
+    if imagines(&lower, category) {
+        return None;
+    }
     let is_short_decision = by == SpokenBy::Person
         && category == LearningCategory::Decision
         && length >= DECISION_CHARS_MIN
@@ -383,6 +506,37 @@ mod tests {
             true,
         ),
         (SpokenBy::Person, "we decided to use kelvin", true),
+        (
+            SpokenBy::Person,
+            "Wir haben uns f\u{fc}r kurze Namen entschieden",
+            true,
+        ),
+        (SpokenBy::Person, "agreed, UDP for all snapshots", true),
+        (
+            SpokenBy::Agent,
+            "If we decided to use Kafka, we would need a broker.",
+            false,
+        ),
+        (
+            SpokenBy::Agent,
+            "It crashed at the start; setting the locale fixed it.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "Das Update des Treibers hat den Fehler behoben.",
+            true,
+        ),
+        (
+            SpokenBy::Agent,
+            "I fixed the typo in the footer of the shop.",
+            false,
+        ),
+        (
+            SpokenBy::Person,
+            "Always this error when I start the server on Windows.",
+            false,
+        ),
         (
             SpokenBy::Person,
             "Wir haben entschieden, alle Gewichte in Gramm zu speichern.",
@@ -488,6 +642,32 @@ mod tests {
             texts,
             ["It turned out that the cookie is stale after an hour."]
         );
+    }
+
+    #[test]
+    fn a_cause_that_says_little_alone_is_kept_with_what_was_done() {
+        let cause = "Die Ursache war die Kodierung.";
+        let done = "Die Liste kommt als cp1252, und wird jetzt so gelesen.";
+        let long = "The root cause was that each line item was rounded before it was summed.";
+        for (text, expected) in [
+            (
+                format!("{cause} {done} Alle Tests laufen."),
+                [cause, done].join(" "),
+            ),
+            (
+                format!("{cause} Soll ich den Test anpassen?"),
+                cause.to_owned(),
+            ),
+            (format!("{cause}\n{done}"), cause.to_owned()),
+            (format!("{long} I sum first now."), long.to_owned()),
+        ] {
+            let mut record = NewRecord::new(text, MemorySource::WorkerResult, MemoryKind::Episode);
+            record.session_id = "s1".to_owned();
+            let record = record_from_new(record, 1);
+            let found = extract_learnings([&record]);
+            let texts: Vec<&str> = found.iter().map(|(_, one)| one.text.as_str()).collect();
+            assert_eq!(texts, [expected.as_str()]);
+        }
     }
 
     #[test]

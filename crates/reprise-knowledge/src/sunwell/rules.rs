@@ -3,8 +3,13 @@
 
 mod english;
 mod german;
+mod norms;
+mod spelling;
+
+pub(super) use spelling::mend_spelling;
 
 use crate::requests::{asks_for_work, is_question, split_sentences};
+use crate::values::is_in_words;
 
 /// Length of a rule, in characters, and the fewest words of one.
 const RULE: std::ops::RangeInclusive<usize> = 12..=400;
@@ -26,10 +31,61 @@ pub fn states_rule(text: &str) -> bool {
     split_sentences(text).any(is_rule)
 }
 
+/// Words with which "not" denies no value.
+const SOON: &str = "\
+    now yet today here really sure again good bad working done jetzt heute hier wirklich gut \
+    schlecht mehr";
+/// How somebody proposes a rule as a question.
+const PROPOSALS: [&str; 7] = [
+    "can we agree that ",
+    "can we agree to ",
+    "could we agree that ",
+    "let's agree that ",
+    "let's agree to ",
+    "koennen wir uns darauf einigen, dass ",
+    "einigen wir uns darauf, dass ",
+];
+/// How a sentence begins by which the one before it holds for all work.
+const FOR_ALL: [&str; 9] = [
+    "that goes for ",
+    "this goes for ",
+    "that applies to ",
+    "this applies to ",
+    "that holds for ",
+    "this holds for ",
+    "das gilt fuer ",
+    "das gilt ueberall",
+    "das gilt immer",
+];
+/// Words of all work, behind such a beginning.
+const ALL_WORK: &str = "\
+    all every each any whole entire everything everybody everyone always future repo project team \
+    alle allen jede jedes jeden ganze gesamte ueberall immer";
+
+/// How a sentence ends that is to be remembered.
+const REMEMBERED: [&str; 8] = [
+    "keep that in mind",
+    "keep this in mind",
+    "remember that",
+    "remember this",
+    "don't forget that",
+    "merk dir das",
+    "merke dir das",
+    "denk daran",
+];
+/// Verbs of what goes wrong by itself. A rule may order to fail, and nothing "fails" by a rule.
+const GOES_WRONG: &str = "\
+    fails failed failing hangs crashes crashed panics broken kaputt scheitert stuerzt fehl haengt";
+
 /// Whether a person's sentence sets a rule for all work to come.
 pub(crate) fn is_rule(sentence: &str) -> bool {
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
+    let lower = mend_spelling(&lower);
     let folded = fold_umlauts(&lower);
+    let proposed = PROPOSALS.iter().find_map(|one| folded.strip_prefix(one));
+    if let Some(proposed) = proposed {
+        return is_rule(proposed.trim_end_matches('?'));
+    }
     let read = Sentence {
         written: sentence.trim_end_matches(|c: char| !c.is_alphanumeric()),
         lower: &lower,
@@ -38,11 +94,68 @@ pub(crate) fn is_rule(sentence: &str) -> bool {
         folded_words: split_words(&folded).collect(),
     };
     let is_plain = RULE.contains(&sentence.chars().count()) && read.words.len() >= WORDS_MIN;
-    if !is_plain || sentence.contains("```") || is_question(sentence) {
+    if !is_plain || sentence.contains("```") || is_quoted(sentence) {
         return false;
     }
-    let is_certain = english::is_certain(&read) || german::is_certain(&read);
-    is_certain || !asks_for_work(sentence) && (english::is_rule(&read) || german::is_rule(&read))
+    let end = folded.trim_end_matches(|c: char| !c.is_alphanumeric());
+    if ends_for_all(&folded) || REMEMBERED.iter().any(|one| end.ends_with(one)) {
+        return true;
+    }
+    if is_question(sentence) || norms::is_disputed(&folded) {
+        return false;
+    }
+    let goes_wrong = read
+        .folded_words
+        .iter()
+        .any(|word| is_in_words(GOES_WRONG, word));
+    let is_certain = !goes_wrong && (english::is_certain(&read) || german::is_certain(&read));
+    let is_known = || english::is_rule(&read) || german::is_rule(&read) || norms::is_norm(&folded);
+    is_certain || !asks_for_work(sentence) && is_known()
+}
+
+/// Whether a sentence is part of a text that is quoted: it has one quotation mark of a pair, or stands
+/// between two.
+fn is_quoted(sentence: &str) -> bool {
+    let marks = sentence
+        .matches(['"', '\u{201c}', '\u{201d}', '\u{201e}'])
+        .count();
+    let bare = sentence.trim();
+    let ends = [".'", "!'", ".\"", "!\"", ".\u{201d}", ".\u{201c}"];
+    let is_at_edge = ends.iter().any(|end| bare.ends_with(end)) || bare.starts_with('\'');
+    marks % 2 == 1 || is_at_edge
+}
+
+/// Whether a text ends with what makes a rule of the sentence before it: "add a test for it,
+/// please. That goes for the whole repo."
+fn ends_for_all(folded: &str) -> bool {
+    let ends = folded.match_indices(['.', '!', '?']);
+    let mut last = ends.filter_map(|(at, _)| folded.get(at + 1..)?.strip_prefix(' '));
+    last.any(|rest| is_for_all(rest))
+}
+
+/// Whether a sentence says that the one before it holds for all work.
+fn is_for_all(folded: &str) -> bool {
+    FOR_ALL.iter().any(|one| folded.starts_with(one))
+        && split_words(folded).any(|word| is_in_words(ALL_WORK, word))
+}
+
+/// Returns whether what follows the end of a sentence only says when or for what that holds, or what
+/// does not hold instead: "Always.", "That goes for the whole repo.", "Not us-east-1!"
+pub(crate) fn continues_sentence(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    let end = rest.find(['!', '?', '\n']).unwrap_or(rest.len());
+    let end = rest.find(". ").unwrap_or(end).min(end);
+    let folded = fold_umlauts(&rest[..end].to_lowercase());
+    let words: Vec<&str> = split_words(&folded).collect();
+    match words[..] {
+        [
+            "always" | "never" | "ever" | "everywhere" | "period" | "immer" | "ueberall"
+            | "niemals",
+        ] => true,
+        ["not" | "nicht", what] => !is_in_words(SOON, what),
+        ["not" | "nicht", one, what] => !is_in_words(SOON, one) && !is_in_words(SOON, what),
+        _ => is_for_all(&folded),
+    }
 }
 
 /// Splits a text into its words, which may have a hyphen or an apostrophe.
@@ -231,5 +344,22 @@ mod tests {
     fn a_text_states_a_rule_in_any_of_its_sentences() {
         assert!(states_rule("Add a handler. We always use pnpm here!"));
         assert!(!states_rule("Add a handler. It never answers."));
+        // What is quoted is nobody's rule, and what goes wrong from now on is none.
+        for other in [
+            "Review this: 'Start the server. Always set a secret before you start.'",
+            "The README says \"Run make. Always set a secret.\" and no more.",
+            "From now on the lobby test fails.",
+            "Always this error when I start the server.",
+        ] {
+            assert!(!states_rule(other), "{other}");
+        }
+        for rule in [
+            "Add a handler, and never log a token again.",
+            "the server must run with 256 MB, keep that in mind",
+            "please stop adding comments to every line",
+            "use cargo nextest here instead of cargo test",
+        ] {
+            assert!(states_rule(rule), "{rule}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! English and German.
 
 use super::clauses::{begin_alike, first_clause, fold};
+use super::corrections::may_correct;
+use super::extract::is_decision;
 use super::rules::{is_rule, split_words};
 use crate::requests::{is_question, split_sentences};
 use crate::values::is_in_words;
@@ -17,8 +19,29 @@ const RULES: &str = "\
 const ENDING: &str = "\
     forget drop ignore scrap cancel lift lifted disregard revoke revoked abandon retire retired \
     remove removed dropped cancelled canceled withdrawn obsolete outdated void over gone \
-    expired delete vergiss vergesst vergessen streich streiche gestrichen ignoriere aufgehoben \
-    hinfaellig entfaellt abgeschafft ueberholt veraltet ungueltig weg vorbei loesche";
+    expired delete scratch history dead vergiss vergesst vergessen streich streiche gestrichen ignoriere aufgehoben \
+    hinfaellig entfaellt abgeschafft ueberholt veraltet ungueltig weg vorbei loesche geschichte \
+    passe";
+/// Beginnings of what a rule is about where it is not called one.
+const THINGS: [&str; 6] = [
+    "the thing about ",
+    "the thing with ",
+    "that thing about ",
+    "that thing with ",
+    "das mit ",
+    "die sache mit ",
+];
+/// Words by which such a thing is over.
+const DROPPED: &str = "sparen lassen weglassen vergessen";
+/// Verbs that end what they are said of without a word for a rule, and most words of such a sentence.
+const FORGOTTEN: &str = "forget drop vergiss vergesst streich streiche";
+const FORGOTTEN_WORDS_MAX: usize = 4;
+/// Words of what is over for a while, or of one thing.
+const ONE_TIME: &str = "now today once this that it the about mind der die das es jetzt heute";
+/// Words that say of something that it has to be.
+const NEEDED: &str = "\
+    need needed needs necessary required have has brauchen brauche braucht brauchst noetig \
+    erforderlich muessen musst muss";
 const ENDING_PHRASES: [&str; 14] = [
     "no longer",
     "any more",
@@ -80,8 +103,15 @@ struct Withdrawal {
     topic: Vec<String>,
 }
 
+/// Returns the sentences of a text that end a rule or correct a fact, if there is one with their
+/// words.
+pub(crate) fn list_settling(text: &str) -> impl Iterator<Item = &str> {
+    let settles = |sentence: &&str| Withdrawal::parse(sentence).is_some() || may_correct(sentence);
+    split_sentences(text).filter(settles)
+}
+
 /// Returns the sentences of a text that end a rule, if there is one with their words.
-pub(crate) fn list_withdrawals(text: &str) -> impl Iterator<Item = &str> {
+fn list_withdrawals(text: &str) -> impl Iterator<Item = &str> {
     split_sentences(text).filter(|sentence| Withdrawal::parse(sentence).is_some())
 }
 
@@ -98,7 +128,7 @@ pub(crate) fn ends_rule_of(text: &str, other: &str) -> bool {
     !withdrawals.is_empty()
         && split_sentences(other).any(|rule| {
             let mut ending = withdrawals.iter();
-            is_rule(rule) && ending.any(|withdrawal| withdrawal.ends(rule))
+            (is_rule(rule) || is_decision(rule)) && ending.any(|one| one.ends(rule))
         })
 }
 
@@ -108,11 +138,15 @@ impl Withdrawal {
             return None;
         }
         let folded = fold(sentence);
-        let clauses = [first_clause(&folded), &folded];
+        let first = first_clause(&folded);
+        let behind = folded[first.len()..].trim_start_matches([',', ';', ':', '-', ' ']);
+        let clauses = [first, first_clause(behind), behind, &folded];
         clauses.into_iter().find_map(|clause| {
             let words: Vec<&str> = split_words(clause).collect();
             let effect = find_effect(clause, &words)?;
-            let known = [RULES, ENDING, ALLOWED, COPULAS, MAY, NOW, PLAIN, FORBIDS];
+            let known = [
+                RULES, ENDING, ALLOWED, COPULAS, MAY, NOW, PLAIN, FORBIDS, NEEDED, DROPPED,
+            ];
             let is_topic = |word: &&&str| !known.iter().any(|list| is_in_words(list, word));
             let topic = words.iter().filter(is_topic).map(|word| stem(word));
             let topic: Vec<String> = topic.collect();
@@ -147,8 +181,30 @@ fn find_effect(clause: &str, words: &[&str]) -> Option<Effect> {
     let padded = [" ", &words.join(" "), " "].concat();
     let has_phrase = |phrase: &str| padded.contains(phrase) || clause.contains(phrase);
     let ends = ENDING_PHRASES.iter().any(|phrase| has_phrase(phrase));
-    if has(RULES) && (ends || has(ENDING)) {
+    let is_thing = THINGS.iter().any(|thing| clause.contains(thing));
+    let is_dropped = is_thing && has(DROPPED);
+    if (has(RULES) || is_thing) && (ends || is_dropped || has(ENDING)) {
         return Some(Effect::EndsRule);
+    }
+    // "Forget pnpm."
+    let [verb, what @ ..] = words else {
+        return None;
+    };
+    let is_forgotten = is_in_words(FORGOTTEN, verb)
+        && !what.is_empty()
+        && words.len() <= FORGOTTEN_WORDS_MAX
+        && !what.iter().any(|word| is_in_words(ONE_TIME, word));
+    // "Npm is gone".
+    let is_out = matches!(
+        words,
+        [
+            _,
+            "is" | "are" | "ist" | "sind",
+            "gone" | "out" | "dead" | "history" | "raus" | "weg"
+        ]
+    ) && !is_in_words(PLAIN, verb);
+    if is_forgotten || is_out {
+        return Some(Effect::EndsHabit);
     }
     let is_denied =
         has("not never don't nicht nie niemals kein keine only nur cannot can't isn't aren't");
@@ -169,7 +225,9 @@ fn find_effect(clause: &str, words: &[&str]) -> Option<Effect> {
     let who = words
         .first()
         .is_some_and(|first| is_in_words("we i wir ich", first));
-    (stops || ends && (who || has("wir"))).then_some(Effect::EndsHabit)
+    // "You no longer need to run the formatter": whoever had to has not any more.
+    let is_free = ends && has(NEEDED);
+    (stops || is_free || ends && (who || has("wir"))).then_some(Effect::EndsHabit)
 }
 
 /// Returns a plain stem of a word without umlauts: "ausgerollt" and "ausrollen" have the same.
@@ -242,6 +300,32 @@ mod tests {
                 "Wir nutzen pnpm nicht mehr.",
                 "Wir nutzen hier immer pnpm, nie npm",
             ),
+            (
+                "Thanks for that, but you no longer have to sign the tags.",
+                "Always sign the tags of a release.",
+            ),
+            (
+                "we dont need a ticket in the branch name anymroe",
+                "Branch names always need a ticket.",
+            ),
+            (
+                "Oh, and the thing about squashing, forget that.",
+                "We always squash a branch before a merge.",
+            ),
+            (
+                "Das mit den Labels koennen wir uns ab heute sparen.",
+                "Jeder PR braucht Labels.",
+            ),
+            (
+                "Labels brauchen wir nicht mehr.",
+                "Jeder PR braucht Labels.",
+            ),
+            ("The rule for labels is history.", "Every PR needs labels."),
+            ("We moved to bun. Forget pnpm.", "We always use pnpm here."),
+            (
+                "from now on we use pnpm here, npm is gone.",
+                "We decided to stay on npm.",
+            ),
         ] {
             assert!(ends_rule_of(sentence, rule), "{sentence} | {rule}");
         }
@@ -268,6 +352,19 @@ mod tests {
             (
                 "Die Regel mit pnpm gilt weiter.",
                 "Wir nutzen hier immer pnpm, nie npm",
+            ),
+            (
+                "I no longer have the error with the tags.",
+                "Never deploy on Fridays.",
+            ),
+            ("forget the tests", "Run the tests before each merge."),
+            (
+                "The release is out, npm is fast.",
+                "Every release needs notes in npm.",
+            ),
+            (
+                "The thing about the login is odd.",
+                "The login must never be cached.",
             ),
             (
                 "Der Test ist jetzt in Ordnung.",

@@ -6,7 +6,9 @@ pub mod knowledge;
 pub mod learnings;
 mod lesson;
 mod repositories;
+mod told_again;
 
+use reprise_knowledge::LessonDetails;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
 use crate::operations::records::KnownRecord;
@@ -62,7 +64,10 @@ operation! {
         let mut warnings = memory.find_tag_doubts(&typed).await?;
         let (fate, evidence) = memory.learn(lesson).await?;
         let (id, outcome) = match fate {
-            RecordFate::Inserted { id, .. } => (id, Novelty::Inserted),
+            RecordFate::Inserted { id, .. } => match memory.merge_into_twin(id).await? {
+                Some(twin) => (twin, Novelty::Duplicate),
+                None => (id, Novelty::Inserted),
+            },
             RecordFate::Duplicate { of, .. } => (of, Novelty::Duplicate),
             RecordFate::Rejected { why } => return Err(Problem::invalid(why)),
         };
@@ -127,6 +132,44 @@ operation! {
             "\nBoth are kept; `reprise doctor tidy` merges them."
         };
         [text.trim_end(), hint].concat().into()
+    }
+}
+
+impl Memory {
+    /// Puts an agent's new lesson away if a known one says the same in other words, as tidying up
+    /// would: an agent has no command for that. Returns the one that stays.
+    async fn merge_into_twin(&self, id: RecordId) -> Result<Option<RecordId>, Problem> {
+        if !self.is_agent {
+            return Ok(None);
+        }
+        let known = self.list_known_records(id).await.unwrap_or_default();
+        let mut twins = known.iter();
+        let twin = twins.find(|one| one.contrary.is_none() && one.similar.is_none());
+        let Some(twin) = twin.map(|one| one.id) else {
+            return Ok(None);
+        };
+        let same = self.run_on_snapshot(move |memory| {
+            let of = |id| memory.get(id).and_then(Result::ok);
+            let two = of(id).zip(of(twin));
+            two.is_some_and(|(new, old)| {
+                let adds_nothing = |own: LessonDetails| {
+                    let words = [own.keywords, own.contexts, own.anti_contexts];
+                    own.title.is_empty() && words.iter().all(Vec::is_empty)
+                };
+                new.tags == old.tags
+                    && (new.confidence.is_none() || new.confidence == old.confidence)
+                    && (new.evidence.is_none() || new.evidence == old.evidence)
+                    && LessonDetails::of(&new).is_some_and(adds_nothing)
+            })
+        });
+        if !same.await? {
+            return Ok(None);
+        }
+        let now = self.now();
+        let retire = move |engine: &mut Engine| engine.retire(&[(id, twin)], now);
+        self.run_on_engine(retire).await??;
+        self.announce_change("consolidated", vec![id]);
+        Ok(Some(twin))
     }
 }
 

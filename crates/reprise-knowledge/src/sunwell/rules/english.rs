@@ -151,7 +151,7 @@ fn skip_lead_ins<'s, 'w>(mut words: &'s [&'w str]) -> &'s [&'w str] {
 }
 
 /// Whether words begin with an order that holds always: "always use pnpm", "never ever push".
-fn is_ordered_always(words: &[&str]) -> bool {
+pub(super) fn is_ordered_always(words: &[&str]) -> bool {
     let (Some(first), Some(second)) = (words.first(), words.get(1)) else {
         return false;
     };
@@ -164,7 +164,7 @@ fn is_ordered_always(words: &[&str]) -> bool {
 }
 
 /// Whether a word may be the verb of an order: "mutate", and not "works", "loaded" or "on".
-fn is_bare_verb(word: &str) -> bool {
+pub(super) fn is_bare_verb(word: &str) -> bool {
     let is_finite = word.ends_with("ed") || word.ends_with("ing");
     let is_third = word.ends_with('s') && !word.ends_with("ss");
     let others = [POINTING, PREPOSITIONS, STATES, FAILURES, NO_VERBS];
@@ -464,6 +464,8 @@ fn is_choice(words: &[&str], lower: &str) -> bool {
     let Some([verb, chosen, rest @ ..]) = words.get(usize::from(who)..) else {
         return false;
     };
+    // "Here" is the place of the rule.
+    let rest: Vec<&str> = rest.iter().copied().filter(|word| *word != "here").collect();
     let behind = [", not ", " instead of ", " rather than "];
     let other = behind
         .iter()
@@ -477,7 +479,7 @@ fn is_choice(words: &[&str], lower: &str) -> bool {
         && !is_in_words(POINTING, chosen)
         && words.len() <= CHOICE_WORDS_MAX
         && names
-        && !is_of_one_work(rest)
+        && !is_of_one_work(&rest)
 }
 
 /// Whether words tell of one piece of work: "I prefer Redis for this".

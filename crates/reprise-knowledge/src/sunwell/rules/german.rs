@@ -112,6 +112,11 @@ pub(super) fn is_rule(sentence: &Sentence<'_>) -> bool {
         || is_preference(words)
 }
 
+/// Whether a word is the verb of an order.
+pub(super) fn is_order_verb(word: &str) -> bool {
+    is_in_words(ON_PURPOSE, word)
+}
+
 /// Whether the last word of a sentence is written small, as a verb is.
 fn is_at_an_end(sentence: &Sentence<'_>) -> bool {
     let last = sentence.written.split_whitespace().next_back();

@@ -1,13 +1,16 @@
 //! Learnings, as Sunwell has them: kept one by one, extracted from a finished session, and sent to
 //! listeners as its events.
 
-use reprise_engine::{LinkEnd, NewLink};
+use reprise_engine::{DISTILLED, LinkEnd, NewLink};
 use reprise_knowledge::{
     LearningCategory, SCOPES, SOURCE_TYPES, SunwellDecision, SunwellFailure, SunwellLearning,
-    SunwellMemory, SunwellStats, check_word, ends_known_rule, extract_learnings,
-    extract_withdrawals,
+    SunwellMemory, SunwellStats, check_word, extract_learnings, extract_withdrawals, hex_id,
+    settles_known,
 };
 use reprise_types::Zone;
+
+use super::belonging::without_project_tags;
+use super::told_again::{ToldSentence, place_sentence};
 
 use crate::bounds::instant_pattern;
 use crate::prelude::*;
@@ -284,13 +287,30 @@ pub(crate) fn list_learnings(
     SunwellMemory::of(&own)
 }
 
-/// Returns whether an answer that is kept says what a new lesson says, and nothing else. A decision
-/// is kept all the same: sessions begin with decisions, and lists name them.
-fn is_kept_already(memory: &Snapshot, lesson: &NewRecord) -> bool {
-    let as_record = to_unsaved_record(lesson);
-    let known = memory.find_same_text(&lesson.text);
-    known.is_some_and(|known| known.record_type() == RecordType::Answer)
-        && as_record.record_type() != RecordType::Decision
+/// Returns whether a lesson has a record among its sources.
+fn is_source(memory: &Snapshot, lesson: RecordId, source: RecordId) -> bool {
+    let mut links = memory.links(lesson).into_iter();
+    links.any(|link| link.outgoing && link.record == source && link.relation == DISTILLED)
+}
+
+/// Returns a sentence that ends a rule or corrects a fact for each place where there is one: the
+/// project in which it is told, and all of them. A rule without a project ends everywhere.
+fn list_settling<'a>(
+    memory: &Snapshot,
+    from: &'a MemoryRecord,
+    new: &NewRecord,
+) -> Vec<(&'a MemoryRecord, NewRecord)> {
+    let mut general = new.clone();
+    general.tags = without_project_tags(&new.tags);
+    let names = general.external_ids.iter();
+    let names = names.map(|one| ExternalId::new(&one.namespace, hex_id(&[&one.id, "everywhere"])));
+    general.external_ids = names.collect();
+    let mut places = vec![new.clone()];
+    if general.tags != new.tags {
+        places.push(general);
+    }
+    places.retain(|one| settles_known(memory, &to_unsaved_record(one)));
+    places.into_iter().map(|one| (from, one)).collect()
 }
 
 /// Returns a new record as it will be stored, without an id.
@@ -324,21 +344,20 @@ impl Memory {
             said.sort_by_key(|record| (record.timestamp, record.id));
             let found = extract_learnings(&said).into_iter();
             let ended = extract_withdrawals(&said).into_iter();
-            let ended = ended.filter(|(_, new)| ends_known_rule(memory, &to_unsaved_record(new)));
+            let ended = ended.flat_map(|(from, new)| list_settling(memory, from, &new));
             let found = found.chain(ended);
-            let found = found.map(|(from, new)| (from.id, is_kept_already(memory, &new), new));
+            let over = memory.open_contradictions();
+            let over = over.map(|one| (one.older, one.newer)).collect();
+            let found = found.filter_map(|(from, new)| {
+                let learning = SunwellLearning::of(&to_unsaved_record(&new));
+                let told = place_sentence(memory, &over, from, new)?;
+                Some((from.id, learning, told))
+            });
             found.collect::<Vec<_>>()
         });
-        let mut found = found.await?;
-        let learnings = found.iter().map(|(.., new)| {
-            let record = new
-                .body
-                .clone()
-                .into_record(RecordId::from_u128(0), self.now());
-            json!(SunwellLearning::of(&record))
-        });
+        let found = found.await?;
+        let learnings = found.iter().map(|(_, learning, _)| json!(learning));
         let learnings = learnings.collect();
-        found.retain(|(_, is_kept, _)| !is_kept);
         if dry_run || found.is_empty() {
             return Ok(Extracted {
                 learnings,
@@ -348,10 +367,19 @@ impl Memory {
         let now = self.now();
         let keep = move |engine: &mut Engine| -> Result<Vec<RecordId>, Problem> {
             let mut batch = WriteBatch::default();
-            for (from, _, new) in found {
-                let made = LinkEnd::New(batch.records.len());
+            for (from, _, told) in found {
+                let made = match told {
+                    ToldSentence::New(new) => {
+                        batch.records.push(new);
+                        LinkEnd::New(batch.records.len() - 1)
+                    }
+                    // Told again, it has one source more.
+                    ToldSentence::Known(known) if !is_source(&engine.snapshot(), known, from) => {
+                        LinkEnd::Stored(known)
+                    }
+                    ToldSentence::Known(_) => continue,
+                };
                 let link = NewLink::distilled_from(made, LinkEnd::Stored(from));
-                batch.records.push(new);
                 batch.links.push(link);
             }
             let outcomes = engine.write(batch, now)?.outcomes;

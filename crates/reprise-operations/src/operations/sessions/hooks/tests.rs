@@ -11,6 +11,7 @@ mod named_times;
 mod opened;
 mod placed;
 mod ruled;
+mod told;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc::channel};

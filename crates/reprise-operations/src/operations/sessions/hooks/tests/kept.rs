@@ -1,5 +1,6 @@
-//! What is kept of a prompt that memory gave nothing to.
+//! What is kept of a prompt that memory gave nothing to, and of what an agent found out.
 
+use super::ruled::{Hooks, report};
 use super::*;
 use crate::operations::sessions::hooks::kept_prompts::list_received;
 
@@ -191,35 +192,54 @@ async fn what_a_session_did_not_begin_with_in_time_its_first_prompt_has() {
     memories.shut_down().await;
 }
 
-#[tokio::test]
-async fn an_answer_that_is_kept_has_no_twin_among_the_lessons() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = memories.user_memory(&"ada".parse().unwrap());
-    let kept = "The root cause was a stale cookie in the session store.";
-    let part = "It turned out that the proxy strips the header of each request.";
-    for (event, text) in [
-        (HookEvent::Stop, kept.to_owned()),
-        (
-            HookEvent::Stop,
-            format!("I ran the tests on both machines. {part}"),
-        ),
-        (HookEvent::SessionEnd, String::new()),
-    ] {
-        let report = HookReport {
-            text,
-            ..prompt("one")
-        };
-        memory.handle_hook(event, report).await.unwrap();
+/// Tells a session of one question and one answer.
+async fn tell_session(hooks: &Hooks, session: &str, asked: &str, answered: &str) {
+    hooks.tell(session, asked).await;
+    for (event, text) in [(HookEvent::Stop, answered), (HookEvent::SessionEnd, "")] {
+        let told = hooks
+            .memory
+            .handle_hook(event, report(session, "shop", text));
+        told.await.unwrap();
     }
-    let lessons = memory.run_on_snapshot(|memory| {
-        let filter = MemoryFilter {
-            types: Some(vec![RecordType::Lesson]),
-            ..MemoryFilter::default()
+}
+
+#[tokio::test]
+async fn a_fix_in_one_sentence_is_a_lesson_which_a_prompt_of_the_same_trouble_gets_once() {
+    for (asked, answered, again) in [
+        (
+            "why does openssl break the install of cryptography",
+            "The fix was to pin openssl to 1.1.1w.",
+            "what was the fix for openssl",
+        ),
+        (
+            "why does the import fail on the locale",
+            "It failed because the locale was unset; setting LC_ALL fixed it.",
+            "the import fails on the locale again",
+        ),
+        (
+            "warum ist der Puffer beim Export zu klein",
+            "Die Ursache war ein zu kleiner Puffer, der jetzt 64 kB hat.",
+            "was war die Ursache mit dem Puffer",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+        let hooks = Hooks::of(&memories);
+        tell_session(&hooks, "one", asked, answered).await;
+        let lesson = hooks.lesson(answered).await;
+        let begun = hooks.begin("two").await;
+        assert_eq!(begun.matches(answered).count(), 1, "{begun}");
+        let given = hooks.ask("three", again).await;
+        assert_eq!(given.matches(answered).count(), 1, "{given}");
+        assert!(given.contains(&format!("{lesson}] (lesson by")), "{given}");
+        // Forgotten, it is not given in the words of the answer either.
+        let forget = ForgetArguments {
+            id: Some(lesson),
+            ..ForgetArguments::default()
         };
-        let lessons = memory.list_matching_records(&filter).into_iter();
-        lessons.map(|lesson| lesson.body.text).collect::<Vec<_>>()
-    });
-    assert_eq!(lessons.await.unwrap(), [part]);
-    memories.shut_down().await;
+        Forget::run(&hooks.memory, forget).await.unwrap();
+        let given = hooks.ask("four", again).await;
+        assert!(!given.contains(answered), "{given}");
+        memories.shut_down().await;
+    }
 }
