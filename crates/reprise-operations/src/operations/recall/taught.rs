@@ -29,8 +29,8 @@ pub(super) enum TaughtPrompt {
     Corrected { by: RecordId, at: DateTime<Utc> },
 }
 
-/// Finds the prompts and answers that a lesson says all of, or whose lessons are `seen`, or were corrected or
-/// forgotten.
+/// Finds the prompts and answers that a lesson says all of, or whose lessons are `seen`, or were
+/// corrected or forgotten.
 pub(super) fn find_taught_prompts(
     memory: &Snapshot,
     prompts: &[MemoryRecord],
