@@ -212,7 +212,8 @@ impl CompactedLog {
     fn append(&mut self, built: BuiltCommit) -> io::Result<()> {
         self.file.write_all_at(self.end, &built.bytes)?;
         self.end += built.bytes.len() as u64;
-        self.directory.apply_written_commit(built);
+        self.directory
+            .apply_commit(&built.head, built.offset, built.entries, true);
         Ok(())
     }
 

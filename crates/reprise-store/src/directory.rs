@@ -11,7 +11,7 @@ use reprise_types::{EmbeddingSpace, SmallChunkVec, impl_binary_codec, impl_row_c
 
 use crate::block::BLOCK_ENTRIES_MAX;
 use crate::codec::{LogEntry, Outline, VectorMark};
-use crate::commit::{BuiltCommit, CommitHead, SEQ_MAX};
+use crate::commit::{CommitHead, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
 use slot::{Slot, SlotState};
@@ -74,12 +74,8 @@ impl LogDirectory {
         self.slots.get(ordinal as usize)
     }
 
-    /// Applies a commit that was just written.
-    pub(crate) fn apply_written_commit(&mut self, built: BuiltCommit) {
-        self.apply_commit(&built.head, built.offset, built.entries, true);
-    }
-
-    /// Applies a commit that was checked to continue the log, with its entries at their places.
+    /// Applies a commit that was just written, or checked to continue the log, with its entries at
+    /// their places.
     pub(crate) fn apply_commit(
         &mut self,
         head: &CommitHead,

@@ -5,6 +5,7 @@
 use std::fmt::Debug;
 use std::fs::{Metadata, TryLockError};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,6 +104,25 @@ pub(crate) fn read_within(
     let mut bytes = vec![0; size];
     file.read_exact_at(offset, &mut bytes)?;
     Ok(Some(bytes))
+}
+
+/// Reads a range of a file piece by piece, with the offset of each, until `visit` returns `false`.
+pub(crate) fn read_pieces(
+    file: &dyn DiskFile,
+    range: Range<u64>,
+    mut visit: impl FnMut(u64, &[u8]) -> io::Result<bool>,
+) -> io::Result<()> {
+    const PIECE: u64 = 1 << 20;
+    let size = range.end.saturating_sub(range.start);
+    let mut bytes = vec![0; size.min(PIECE) as usize];
+    for at in range.clone().step_by(PIECE as usize) {
+        let piece = &mut bytes[..(range.end - at).min(PIECE) as usize];
+        file.read_exact_at(at, piece)?;
+        if !visit(at, piece)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Result of trying to acquire the lock.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reprise_types::{RowCodec, SectionKey};
 
 use crate::commit::CommitHead;
-use crate::disk::{Disk, DiskFile, read_within};
+use crate::disk::{Disk, DiskFile, read_pieces, read_within};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
     HEADER_SIZE, TYPE_COMMIT, TYPE_MANIFEST, TYPE_VECTORS, decode_header, segment_size, type_name,
@@ -17,9 +17,6 @@ use crate::options::DamagedRange;
 use crate::reader::LogReader;
 use crate::recover::{find_newest_manifest, read_file_facts};
 use crate::scan::{ScanItem, SegmentScanner};
-
-/// Bytes read at a time to pass over zeros.
-const ZEROS_READ: usize = 1024 * 1024;
 
 /// A segment of a file, or a damaged range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,19 +172,14 @@ fn find_tail_damage(
 
 /// Returns the offset of the first block after `from` that is not only zeros, or `end`.
 fn skip_zeros(file: &dyn DiskFile, from: u64, end: u64) -> std::io::Result<u64> {
-    let mut at = from;
-    let mut bytes = vec![0; ZEROS_READ];
-    while at < end {
-        let part = &mut bytes[..(end - at).min(ZEROS_READ as u64) as usize];
-        file.read_exact_at(at, part)?;
-        let blocks = part.chunks(HEADER_SIZE as usize);
-        let mut blocks = blocks.map(|block| block.iter().all(|byte| *byte == 0));
-        if let Some(block) = blocks.position(|is_zero| !is_zero) {
-            return Ok(at + block as u64 * HEADER_SIZE);
-        }
-        at += part.len() as u64;
-    }
-    Ok(end)
+    let mut found = end;
+    read_pieces(file, from..end, |at, piece| {
+        let mut blocks = piece.chunks(HEADER_SIZE as usize);
+        let block = blocks.position(|block| block.iter().any(|byte| *byte != 0));
+        found = block.map_or(end, |block| at + block as u64 * HEADER_SIZE);
+        Ok(block.is_none())
+    })?;
+    Ok(found)
 }
 
 /// Describes the segments with which the end of a file begins, the last of them cut short; `None`

@@ -168,7 +168,8 @@ impl Log {
         }
         self.end += built.bytes.len() as u64;
         self.checkpoint.begun_bytes = 0;
-        self.directory.apply_written_commit(built);
+        self.directory
+            .apply_commit(&built.head, built.offset, built.entries, true);
         let seq = self.seq();
         Ok(CommitReceipt { seq, first_ordinal })
     }

@@ -12,7 +12,7 @@ use crate::block;
 use crate::codec::{LogEntry, Outline, decode_record, vector_checksum};
 use crate::commit::FileFacts;
 use crate::directory::slot::{Slot, SlotState};
-use crate::disk::{DiskFile, read_within};
+use crate::disk::{DiskFile, read_pieces, read_within};
 use crate::entry::{CommitSeq, Tombstone};
 use crate::error::{StoreError, StoreResult};
 
@@ -20,7 +20,6 @@ use crate::error::{StoreError, StoreResult};
 /// block larger than a share of the cache is not cached, so that it does not evict the others.
 const CACHED_BYTES: usize = 2 << 20;
 const CACHED_SHARE: usize = 8;
-const COPIED: usize = 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct BlockCache {
@@ -201,17 +200,11 @@ impl LogReader {
         let LogSnapshot {
             file, path, end, ..
         } = &*self.snapshot;
-        let mut bytes = vec![0; COPIED];
-        let mut copied = 0;
-        while copied < *end {
-            let size = (end - copied).min(COPIED as u64) as usize;
-            let part = &mut bytes[..size];
-            let read = file.read_exact_at(copied, part);
-            read.map_err(StoreError::io("read", path))?;
-            out.write_all(part).map_err(StoreError::io("copy", path))?;
-            copied += size as u64;
-        }
-        Ok(copied)
+        let copied = read_pieces(&**file, 0..*end, |_, piece| {
+            out.write_all(piece).map(|()| true)
+        });
+        copied.map_err(StoreError::io("copy", path))?;
+        Ok(*end)
     }
 
     fn live_slot(&self, ordinal: u32) -> Option<&Slot> {

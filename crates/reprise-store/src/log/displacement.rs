@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use super::Log;
 use super::open::SUFFIX_PUT_BACK;
-use crate::disk::{DiskFile, sibling_path};
+use crate::disk::{DiskFile, read_pieces, sibling_path};
 use crate::error::{Displacement, StoreError, StoreResult};
 use crate::swap::{link_to_free_name, move_without_replacing};
 
-const COPIED: usize = 1024 * 1024;
 const SUFFIX_RESCUED: &str = ".rescued";
 
 impl Log {
@@ -110,14 +109,9 @@ impl Log {
     fn copy_to_new_file(&self, path: &Path, end: u64) -> io::Result<Arc<dyn DiskFile>> {
         self.disk.remove(path)?;
         let to = self.disk.open_or_create(path)?;
-        let mut bytes = vec![0; COPIED];
-        let mut at = 0;
-        while at < end {
-            let part = &mut bytes[..(end - at).min(COPIED as u64) as usize];
-            self.file.read_exact_at(at, part)?;
-            to.write_all_at(at, part)?;
-            at += part.len() as u64;
-        }
+        read_pieces(&*self.file, 0..end, |at, piece| {
+            to.write_all_at(at, piece).map(|()| true)
+        })?;
         to.sync()?;
         Ok(to)
     }

@@ -29,20 +29,17 @@ impl Log {
     /// A file that is not a Reprise memory or has a newer format is not changed. The report lists
     /// the damage that recovery skipped; a torn tail is cut off unless `read_only` is set.
     pub fn open(disk: Arc<dyn Disk>, path: &Path, options: &OpenOptions) -> StoreResult<OpenedLog> {
-        let mut created = false;
-        let lock = if options.read_only {
-            None
-        } else {
-            let (lock, new) = acquire_lock(&*disk, path, options)?;
-            created = new;
-            Some(lock)
-        };
-        let file = disk
-            .open(path, lock.is_some())
-            .map_err(|source| match source.kind() {
+        let (file, lock, created) = if options.read_only {
+            let file = disk.open(path, false);
+            let file = file.map_err(|source| match source.kind() {
                 io::ErrorKind::NotFound => missing_error(path),
                 _ => StoreError::io("open", path)(source),
             })?;
+            (file, None, false)
+        } else {
+            let ((file, lock), created) = open_locked_file(&*disk, path, options)?;
+            (file, Some(lock), created)
+        };
         let size = file.size().map_err(StoreError::io("read", path))?;
         let mut recovered = recover_log(&file, path, size, options.verify)?;
         recovered.report.created = created;
@@ -118,21 +115,27 @@ fn locked_error(path: &Path, holder: Option<String>) -> StoreError {
     }
 }
 
-/// Acquires the lock on the file at `path`, and first creates the file if it is missing and
-/// `create` is set. Returns whether it was created.
-fn acquire_lock(
+/// A file and the lock on it.
+type LockedFile = (Arc<dyn DiskFile>, Box<dyn DiskLock>);
+
+/// Opens and locks the file at `path`, and first creates it if it is missing and `create` is set.
+/// Returns whether it was created.
+fn open_locked_file(
     disk: &dyn Disk,
     path: &Path,
     options: &OpenOptions,
-) -> StoreResult<(Box<dyn DiskLock>, bool)> {
+) -> StoreResult<(LockedFile, bool)> {
     let io = StoreError::io("lock", path);
     for _ in 0..RENAMES_MAX {
         match disk.try_lock(path) {
             Ok(LockAttempt::Held(lock)) => {
-                // A compaction may have replaced the file between open and lock.
+                let file = disk.open(path, true).map_err(&io)?;
+                // A compaction or a restore may have replaced the file meanwhile.
                 let held = lock.identity().map_err(&io)?;
-                if disk.identity(path).map_err(&io)? == Some(held) {
-                    return Ok((lock, false));
+                if file.identity().map_err(&io)? == held
+                    && disk.identity(path).map_err(&io)? == Some(held)
+                {
+                    return Ok(((file, lock), false));
                 }
             }
             Ok(LockAttempt::Refused(holder)) => return Err(locked_error(path, holder)),
@@ -140,8 +143,8 @@ fn acquire_lock(
                 if !options.create {
                     return Err(missing_error(path));
                 }
-                if let Some(lock) = create_locked_file(disk, path, options)? {
-                    return Ok((lock, true));
+                if let Some(locked) = create_locked_file(disk, path, options)? {
+                    return Ok((locked, true));
                 }
             }
             Err(error) => return Err(io(error)),
@@ -157,7 +160,7 @@ fn create_locked_file(
     disk: &dyn Disk,
     path: &Path,
     options: &OpenOptions,
-) -> StoreResult<Option<Box<dyn DiskLock>>> {
+) -> StoreResult<Option<LockedFile>> {
     let temporary = sibling_path(path, SUFFIX_NEW);
     let io = StoreError::io("create", path);
     if options.dimensions == 0 {
@@ -193,7 +196,7 @@ fn create_locked_file(
         .map_err(&io)?;
     file.sync().map_err(&io)?;
     match move_without_replacing(disk, &temporary, path) {
-        Ok(()) => Ok(Some(lock)),
+        Ok(()) => Ok(Some((file, lock))),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             disk.remove(&temporary).map_err(&io)?;
             Ok(None)

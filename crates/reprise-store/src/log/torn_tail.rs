@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskFile, read_within, sibling_path};
+use crate::disk::{Disk, DiskFile, read_pieces, read_within, sibling_path};
 use crate::frame::{HEADER_SIZE, decode_header, is_of_checkpoint};
 use crate::swap::link_to_free_name;
 
@@ -13,8 +13,6 @@ use crate::swap::link_to_free_name;
 pub const SUFFIX_TORN: &str = ".torn";
 /// Ending of one that is not complete yet.
 pub(super) const SUFFIX_TORN_NEW: &str = ".torn-new";
-/// Bytes copied at a time.
-const COPIED: usize = 1024 * 1024;
 
 /// Copies the bytes from `from` to `size` to a file next to the log, at the same offset behind
 /// `head`, so that they can be inspected as they were; returns that file. Returns `None` if the
@@ -28,21 +26,18 @@ pub(super) fn keep_torn_tail(
 ) -> io::Result<Option<PathBuf>> {
     let from = skip_checkpoint(file, from, size)?;
     let temporary = sibling_path(path, SUFFIX_TORN_NEW);
-    let (mut to, mut at) = (None, from);
-    let mut bytes = vec![0; COPIED];
-    while at < size {
-        let part = &mut bytes[..(size - at).min(COPIED as u64) as usize];
-        file.read_exact_at(at, part)?;
-        if part.iter().any(|byte| *byte != 0) {
+    let mut to = None;
+    read_pieces(file, from..size, |at, piece| {
+        if piece.iter().any(|byte| *byte != 0) {
             let kept = match to.take() {
                 Some(kept) => kept,
                 None => begin_copy(disk, &temporary, head, (from, size))?,
             };
-            kept.write_all_at(at, part)?;
+            kept.write_all_at(at, piece)?;
             to = Some(kept);
         }
-        at += part.len() as u64;
-    }
+        Ok(true)
+    })?;
     let Some(kept) = to else { return Ok(None) };
     kept.sync()?;
     let name = link_to_free_name(disk, &temporary, path, SUFFIX_TORN)?;

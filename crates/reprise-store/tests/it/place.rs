@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reprise_simulation as testing;
-use reprise_simulation::{Crash, LogModel, SimDisk, WorkloadStep};
+use reprise_simulation::{Crash, DiskCall, LogModel, ObservedDisk, SimDisk, WorkloadStep};
 use reprise_store::{Disk, Displacement, Log, RealDisk, StoreError, Verify};
 
 use crate::{open, record};
@@ -234,6 +234,33 @@ fn a_removed_folder_comes_back_closed_to_others_and_no_second_writer_gets_in() {
     assert!(matches!(open_real(&path), Err(StoreError::Locked { .. })));
     drop(log);
     assert_eq!(open_real(&path).unwrap().record_count(), 2);
+}
+
+#[test]
+fn a_file_that_is_replaced_while_it_is_opened_has_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (
+        folder.path().join("memory.rvf"),
+        folder.path().join("restored"),
+    );
+    for (path, text) in [(&path, "old"), (&other, "restored")] {
+        open_real(path).unwrap().append(&[record(1, text)]).unwrap();
+    }
+    let paths = (other, path.clone());
+    let disk = ObservedDisk::new(move |call| {
+        if call == DiskCall::Open && paths.0.exists() {
+            std::fs::rename(&paths.0, &paths.1).unwrap();
+        }
+    });
+    let options = testing::open_options(Verify::Tail);
+    let mut log = Log::open(Arc::new(disk), &path, &options).unwrap().log;
+    let second = open_real(&path);
+    assert!(matches!(second, Err(StoreError::Locked { .. })));
+    log.append(&[record(2, "the next")]).unwrap();
+    drop(log);
+    let reader = open_real(&path).unwrap().reader();
+    let texts = [0, 1].map(|ordinal| reader.read_record(ordinal).unwrap().text.clone());
+    assert_eq!(texts, ["restored", "the next"]);
 }
 
 #[test]
