@@ -58,7 +58,7 @@ fn main() {
         "{} texts in {:.1} s, {:.1} B of words each",
         texts.lines().count(),
         started.elapsed().as_secs_f64(),
-        sections.iter().map(SectionPages::size).sum::<usize>() as f64
+        sections.iter().map(|section| section.length).sum::<usize>() as f64
             / texts.lines().count() as f64
     );
     let view = snapshot.view(&MemoryFilter::default(), None);

@@ -237,17 +237,13 @@ impl IndexWriter {
     /// Reads and checks what [`Self::from_sections`] left in the file, for this writer and every
     /// snapshot of it. On an error the caller rebuilds the index from the log.
     pub fn load(&mut self) -> IndexResult<()> {
-        self.read_parts();
+        for load in self.parts().iter().filter_map(|part| part.loader()) {
+            load();
+        }
         if self.is_damaged() {
             return Err(damage_error("index"));
         }
         Ok(())
-    }
-
-    fn read_parts(&mut self) {
-        for load in self.parts().iter().filter_map(|part| part.loader()) {
-            load();
-        }
     }
 
     /// Lets go of the file that it was opened from, for this writer and its later snapshots. These
@@ -256,7 +252,8 @@ impl IndexWriter {
         let Some(damage) = self.damage.clone() else {
             return;
         };
-        self.read_parts();
+        // What is damaged is reported by the next loading.
+        drop(self.load());
         self.graph.use_all_saved();
         let session_count = self.sessions.len();
         let has_name =

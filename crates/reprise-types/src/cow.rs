@@ -12,12 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// unreadable elements by a placeholder, so that every other one keeps its index.
 pub type PageFetcher<T> = Arc<dyn Fn(Range<usize>) -> Vec<T> + Send + Sync>;
 
-/// Elements of a chunk, and of a page, of a [`SmallChunkVec`].
-pub const SMALL_CHUNK_LEN: usize = 256;
-
 /// A [`CowVec`] with chunks of a quarter of the usual size, so that a write copies less, which is
 /// fetched from its file a whole chunk at a time.
-pub type SmallChunkVec<T> = CowVec<T, SMALL_CHUNK_LEN, SMALL_CHUNK_LEN>;
+pub type SmallChunkVec<T> = CowVec<T, 256, 256>;
 
 #[derive(Debug)]
 enum Chunk<T, const PAGE: usize> {
@@ -182,17 +179,12 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
 
     /// Notes that no page is saved.
     pub fn mark_unsaved(&mut self) {
-        self.unsaved = (0..self.page_count() as u32).collect();
+        self.unsaved = (0..self.len.div_ceil(PAGE) as u32).collect();
     }
 
     /// Takes over the unsaved pages of a column that is saved in the same section.
     pub fn join_unsaved<U, const OTHER: usize>(&mut self, other: &mut CowVec<U, OTHER, PAGE>) {
         self.unsaved.append(&mut other.unsaved);
-    }
-
-    /// Returns the number of pages.
-    pub fn page_count(&self) -> usize {
-        self.len.div_ceil(PAGE)
     }
 
     /// Returns the elements of one page; none beyond the last.

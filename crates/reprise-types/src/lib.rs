@@ -57,9 +57,7 @@ pub use bytes::{
 };
 pub use calendar::{Calendar, TimeError, TimeSpan, Zone};
 pub use context::{ContextBlock, TokenUnit};
-pub use cow::{
-    CowVec, PageFetcher, PagedBytes, SECTION_PAGE_BYTES, SMALL_CHUNK_LEN, SmallChunkVec,
-};
+pub use cow::{CowVec, PageFetcher, PagedBytes, SECTION_PAGE_BYTES, SmallChunkVec};
 pub use debug_and_panics::{lock, panic_message, spawn_or_return};
 pub use embedding::{
     Embedding, EmbeddingSpace, REFERENCE_MODEL, UnrelatedCosines, VectorError, check_unit_vector,

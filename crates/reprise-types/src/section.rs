@@ -56,11 +56,6 @@ impl SectionPages {
         let pages = self.pages.drain(..count).collect();
         Self { pages, ..*self }
     }
-
-    /// Returns the bytes of its pages.
-    pub fn size(&self) -> usize {
-        self.pages.iter().map(|(_, bytes)| bytes.len()).sum()
-    }
 }
 
 /// Work that reads into memory what is still in a file, on any thread.
