@@ -7,7 +7,6 @@ mod answers;
 mod catalogue;
 mod extract;
 mod guard;
-mod intake;
 mod metrics;
 mod oauth;
 mod openapi;
@@ -116,7 +115,7 @@ pub(crate) fn router(app: &App, entry: &EntryPoint) -> Router {
         ))
         .layer(middleware::from_fn_with_state(
             app.clone(),
-            intake::buffer_body_and_serve,
+            guard::buffer_body_and_serve,
         ))
         .layer(middleware::from_fn_with_state(
             (app.clone(), *entry),

@@ -51,13 +51,16 @@ use clap::Parser;
 use reprise_operations::{Problem, ProblemKind, find_meant_name};
 
 use crate::args::{
-    self, Arguments, BackupCommand, Command, Common, DoctorCommand, ServeCommand, ShareCommand,
+    self, Arguments, BackupCommand, Command, DoctorCommand, ServeCommand, ShareCommand,
     TagsArguments, TagsCommand, WrittenCommand,
 };
-use crate::{printer, trace};
+use crate::{config, printer, trace};
 
 pub use context::Context;
 pub use context::{confirm, note};
+
+/// More words than `connect` writes for a hook.
+const WRITTEN_WORDS: usize = 16;
 
 /// Runs one command to its end. Failures of a daemon on another machine have their own exit codes.
 pub(crate) fn run(arguments: Arguments) -> Result<Exit, (Exit, anyhow::Error)> {
@@ -216,16 +219,28 @@ fn run_share_command(context: &Context, command: &ShareCommand) -> anyhow::Resul
     }
 }
 
-/// Runs a command that `connect` wrote. Whatever befalls memory, the agent that asked goes on.
-pub(crate) fn run_written(common: Common, command: &WrittenCommand) -> Exit {
+/// Runs what `connect` or a plugin wrote into a program's settings; `None` if it is anything else.
+/// Every prompt waits for it, so the tree of commands is not built. Whatever befalls memory, the
+/// agent that asked goes on.
+pub(crate) fn run_written_command() -> Option<Exit> {
+    let words = std::env::args_os().skip(1).take(WRITTEN_WORDS);
+    let words: Vec<String> = words
+        .map(|word| word.into_string().ok())
+        .collect::<Option<_>>()?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (common, command) = args::parse_written(&words, || {
+        config::find_configured_user(std::iter::empty())?
+            .parse()
+            .ok()
+    })?;
     let Ok(context) = Context::for_moment(common) else {
-        return Exit::Success;
+        return Some(Exit::Success);
     };
     let _tracing = trace::start_for_hook();
-    match command {
-        WrittenCommand::Hook(arguments) => hook::run(&context, arguments),
-        WrittenCommand::StatusLine(whose) => hook::print_status_line(&context, whose),
-    }
+    Some(match command {
+        WrittenCommand::Hook(arguments) => hook::run(&context, &arguments),
+        WrittenCommand::StatusLine(whose) => hook::print_status_line(&context, &whose),
+    })
 }
 
 /// Proposes `setup` to a person at a terminal who has no memory yet; `None` if there is one, or if

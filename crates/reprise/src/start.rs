@@ -13,13 +13,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::cli::{self, Exit};
 use crate::{args, config, env, plugin, printer, process_limits, terminal};
 
-/// More words than `connect` writes for a hook.
-const WRITTEN_WORDS: usize = 16;
-
 /// Runs `reprise` with the words of this process.
 pub fn main() -> ExitCode {
     process_limits::prepare_process();
-    if let Some(exit) = run_written_command() {
+    if let Some(exit) = cli::run_written_command() {
         return exit.into();
     }
     env::restart_without_empty_variables();
@@ -78,22 +75,6 @@ pub fn main() -> ExitCode {
 /// Whether a program calls this command at a moment of its session.
 fn is_moment(name: &str) -> bool {
     matches!(name, "hook" | "statusline")
-}
-
-/// Runs what `connect` or a plugin wrote into a program's settings; `None` if it is anything else.
-/// Every prompt waits for it, so the tree of commands is not built.
-fn run_written_command() -> Option<Exit> {
-    let words = std::env::args_os().skip(1).take(WRITTEN_WORDS);
-    let words: Vec<String> = words
-        .map(|word| word.into_string().ok())
-        .collect::<Option<_>>()?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (common, command) = args::parse_written(&words, || {
-        config::find_configured_user(std::iter::empty())?
-            .parse()
-            .ok()
-    })?;
-    Some(cli::run_written(common, &command))
 }
 
 /// Prints what is wrong with the command line, or the help or version that was asked for.

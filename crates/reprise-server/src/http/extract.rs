@@ -155,7 +155,7 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
 
 /// Reads the bytes of a body and checks them against the limits in `room`.
 pub(super) async fn read_body(request: Request, app: &App, room: Room) -> Result<Bytes, Problem> {
-    // The intake has read it, and refused what is late.
+    // The guard has read it, and refused what is late.
     let read = Bytes::from_request(request, app).await;
     let read = read.map_err(|rejection| Problem::invalid(rejection.body_text()))?;
     room.check_fits(&read)?;

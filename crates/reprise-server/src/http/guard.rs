@@ -1,25 +1,29 @@
 //! Authentication and limits of requests: the file system guards the socket, tokens guard TCP.
 //!
 //! Checks Host, Origin and token, and limits how many requests run at once and how many a token
-//! makes in a second, so that one client's loop leaves room for the others.
+//! makes in a second, so that one client's loop leaves room for the others. The body of a request
+//! is read whole before it takes a slot: a client that stops in the middle holds none.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
 use reprise_agent::run_blocking;
+use tokio::time::timeout;
 
-use super::App;
 use super::answers::Refusal;
 use super::extract::{ClientAddress, Identity};
-use super::oauth;
-use crate::daemon::{CallerId, MODEL_HEADER, PeerAddress};
+use super::{App, BODY_BYTES_MAX, oauth};
+use crate::daemon::{CallerId, MODEL_HEADER, PeerAddress, QuotaSlot};
 use crate::issuer::Issuer;
 use crate::rates::KeyedRates;
 use crate::tokens::Scope;
@@ -294,6 +298,80 @@ impl OpenRates {
             let detail = "your address asks faster than it may without a token; wait a second";
             Problem::new(ProblemKind::Overloaded, detail)
         })
+    }
+}
+
+/// Longest time for a whole body.
+const BODY_TIMEOUT: Duration = Duration::from_mins(1);
+/// Longest time without a byte of a body.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest body that needs no slot for large bodies; the slots limit their memory.
+const SMALL_BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// Reads the body of a request whole, within limits of bytes and time, and serves it.
+pub(super) async fn buffer_body_and_serve(
+    State(app): State<App>,
+    Extension(identity): Extension<Identity>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path();
+    if path.starts_with("/health/") || path == "/openapi.json" {
+        // Open to those without a token; nothing there reads a body.
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let read = timeout(BODY_TIMEOUT, read_whole_body(&app, &identity.caller, body)).await;
+    match read.unwrap_or_else(|_| Err(body_timeout_problem(BODY_TIMEOUT))) {
+        Ok((bytes, slot)) => {
+            let request = Request::from_parts(parts, Body::from(bytes));
+            let response = next.run(request).await;
+            drop(slot);
+            response
+        }
+        Err(problem) => Refusal::from(problem).into_response(),
+    }
+}
+
+fn body_timeout_problem(within: Duration) -> Problem {
+    let seconds = within.as_secs();
+    Problem::new(
+        ProblemKind::BodyLate,
+        format!("nothing more of the body came within {seconds} s; send it again"),
+    )
+}
+
+/// Reads a whole body, and takes a slot for large bodies if it is one.
+async fn read_whole_body(
+    app: &App,
+    caller: &CallerId,
+    mut body: Body,
+) -> Result<(Vec<u8>, Option<QuotaSlot>), Problem> {
+    let (mut bytes, mut slot) = (Vec::new(), None);
+    loop {
+        let frame = timeout(IDLE_TIMEOUT, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| body_timeout_problem(IDLE_TIMEOUT))? else {
+            return Ok((bytes, slot));
+        };
+        let frame = frame.map_err(|error| {
+            Problem::invalid(format!("the body broke off ({error}); send it again"))
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        let length = bytes.len() + data.len();
+        if length > BODY_BYTES_MAX {
+            return Err(Problem::new(
+                ProblemKind::TooLarge,
+                format!("the body has more than {BODY_BYTES_MAX} bytes; send it in parts"),
+            ));
+        }
+        if length > SMALL_BODY_BYTES_MAX && slot.is_none() {
+            let full =
+                "the daemon reads as many large bodies of yours as it can; try again in a moment";
+            slot = Some(app.daemon.large_body_slots.acquire(caller, full)?);
+        }
+        bytes.extend_from_slice(&data);
     }
 }
 

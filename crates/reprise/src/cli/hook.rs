@@ -187,7 +187,9 @@ async fn fetch_status_line(context: &Context, whose: &WhoseArguments) -> Option<
         Some(remote) => remote,
         None => Client::new(context.places.daemon_place()).with_patience(context.patience),
     };
-    let answer: HookAnswer = client.ask(&build_call(whose, event, &report)?).await.ok()?;
+    let path = Call::path_of(&whose.user, &["hooks", event.address_name()]);
+    let call = Call::post(path, &serde_json::to_value(&report).ok()?);
+    let answer: HookAnswer = client.ask(&call).await.ok()?;
     let is_off = answer.context.is_empty();
     Some(if is_off {
         "memory: paused or off here".to_owned()
@@ -224,21 +226,6 @@ async fn ask_memory(
     Some((answer?, folder))
 }
 
-/// Sends a report to memory with the project of its folder, and returns the answer.
-async fn tell_memory(
-    context: &Context,
-    arguments: &HookArguments,
-    client: &Client,
-    told: (HookReport, Option<PathBuf>),
-    until: Instant,
-) -> Option<HookAnswer> {
-    let at = SystemClock.now();
-    let late = LateEvent::if_near(context.remote.is_none());
-    let report = name_project(context, arguments, told, until, late).await?;
-    let unsent = Unsent::for_daemon(context);
-    send_event(context, arguments, client, &unsent, (report, at), until).await
-}
-
 /// Writes the project of its folder into a report. Where that is not found in time, the event is
 /// handed to a process that has the time, and there is none here: no other name is as good.
 async fn name_project(
@@ -270,21 +257,22 @@ async fn name_project(
     Some(report)
 }
 
-fn build_call(whose: &WhoseArguments, event: HookEvent, report: &HookReport) -> Option<Call> {
-    let path = Call::path_of(&whose.user, &["hooks", event.address_name()]);
-    Some(Call::post(path, &serde_json::to_value(report).ok()?))
-}
-
-/// Sends an event to the daemon, after the events that wait; one that cannot be sent in time is
-/// queued, with the time that its request names.
-async fn send_event(
+/// Sends a report to the daemon with the project of its folder, after the events that wait, and
+/// returns the answer; one that cannot be sent in time is queued, with the time that its request
+/// names.
+async fn tell_memory(
     context: &Context,
     arguments: &HookArguments,
     client: &Client,
-    unsent: &Unsent,
-    (report, at): (HookReport, DateTime<Utc>),
+    told: (HookReport, Option<PathBuf>),
     until: Instant,
 ) -> Option<HookAnswer> {
+    let (at, sending) = (
+        SystemClock.now(),
+        LateEvent::if_near(context.remote.is_none()),
+    );
+    let report = name_project(context, arguments, told, until, sending).await?;
+    let unsent = Unsent::for_daemon(context);
     let late = HookReport {
         at: Some(at),
         ..report.clone()
@@ -295,14 +283,8 @@ async fn send_event(
         Ok((0, _)) => {}
         told => {
             let is_near = context.remote.is_none() || matches!(told, Ok((_, true)));
-            queue_event(
-                context,
-                arguments,
-                unsent,
-                late,
-                until,
-                LateEvent::if_near(is_near),
-            );
+            let sending = LateEvent::if_near(is_near);
+            queue_event(context, arguments, &unsent, late, until, sending);
             return None;
         }
     }
@@ -322,7 +304,9 @@ async fn send_event(
         let told = within * COLD_SHARE.0 / COLD_SHARE.1;
         sent.deadline_ms = u32::try_from(told.as_millis()).ok();
     }
-    let call = build_call(&arguments.whose, arguments.event, &sent)?;
+    let moment = ["hooks", arguments.event.address_name()];
+    let path = Call::path_of(&arguments.whose.user, &moment);
+    let call = Call::post(path, &serde_json::to_value(&sent).ok()?);
     let call = call.with_idempotency_key(report.request_key(arguments.event, at));
     match tokio::time::timeout(within, client.ask(&call)).await {
         Ok(Ok(answer)) => Some(answer),
@@ -330,8 +314,7 @@ async fn send_event(
         Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
         _ => {
             // A daemon of this machine has started by then, and takes it.
-            let sending = LateEvent::if_near(context.remote.is_none());
-            queue_event(context, arguments, unsent, late, until, sending);
+            queue_event(context, arguments, &unsent, late, until, sending);
             None
         }
     }
