@@ -489,3 +489,71 @@ fn authorize_human(
     let human = Actor::human(name).map_err(|error| Problem::invalid(error).with_rule("actor"))?;
     context.authorize_actor(asked, human.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use reprise_operations::Bounds;
+    use schemars::SchemaGenerator;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Checks that a blank name is refused wherever the schema says which form a name has; returns
+    /// how many such names there are.
+    fn count_refused_blanks<A: JsonSchema + 'static>() -> usize {
+        let schema = A::json_schema(&mut SchemaGenerator::default()).to_value();
+        let names = ["actor", "agent", "branch", "human"].into_iter();
+        let names = names.filter(|name| !schema["properties"][name]["pattern"].is_null());
+        names
+            .inspect(|name| {
+                let bounds = Bounds::get_for_type::<A>();
+                let said = bounds.check(&json!({ *name: " " })).unwrap_err();
+                assert_eq!(
+                    said,
+                    format!("`{name}` is empty; name one, or leave it out")
+                );
+                let long = "a".repeat(513);
+                let said = bounds.check(&json!({ *name: long })).unwrap_err();
+                assert_eq!(
+                    said,
+                    format!("`{name}` has 513 characters; send at most 512")
+                );
+            })
+            .count()
+    }
+
+    #[test]
+    fn a_blank_actor_or_branch_is_refused_by_every_operation() {
+        macro_rules! count {
+            ($($arguments:ident)*) => { [$(count_refused_blanks::<$arguments>()),*] };
+        }
+        let counts = count! {
+            StatusArguments ReadArguments WriteArguments AuditArguments DiffArguments LogArguments
+            GraphArguments ProposeArguments ReviewArguments ApproveArguments DeclineArguments
+            MergeArguments AbandonArguments RollbackArguments CheckpointArguments StateArguments
+            SnapshotArguments SnapshotsArguments RestoreArguments EventsArguments RecoverArguments
+        };
+        // Who acts in 11 of them, and the branch whose tree is meant in 13.
+        assert_eq!(counts.iter().sum::<usize>(), 24, "{counts:?}");
+    }
+
+    #[test]
+    fn every_argument_is_bounded_and_no_mark_of_bounds_is_shown() {
+        let entries = GovernedWorkspaces::default().list_operations();
+        assert_eq!(entries.len(), 21);
+        let mut looked = 0;
+        for entry in entries {
+            let schema = entry.arguments_schema(&mut SchemaGenerator::default());
+            let schema = schema.to_value();
+            assert!(!schema.to_string().contains("\"x-"), "{schema}");
+            for (name, one) in schema["properties"].as_object().unwrap() {
+                let is_text = one["type"] == "string" || one["type"][0] == "string";
+                let most = one["maxLength"].as_u64();
+                let is_bounded = !is_text || most.is_some_and(|most| most <= 1024 * 1024);
+                assert!(is_bounded, "{}: {name}: {one}", entry.spec.name);
+                looked += usize::from(is_text);
+            }
+        }
+        assert!(looked > 40, "{looked}");
+    }
+}
