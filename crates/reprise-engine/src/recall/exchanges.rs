@@ -5,7 +5,6 @@ use reprise_index::{DocTraits, find_first_word_with_key};
 use reprise_rank::{Nearness, StepOfTurn, only_takes_note, read_told_clauses, type_term};
 use reprise_types::{MemoryRecord, RecordType};
 
-use super::leads::list_followers;
 use super::scene::{RecallCandidate, Scene};
 use crate::snapshot::annotation_index::DISTILLED;
 
@@ -74,7 +73,7 @@ impl Exchanges {
     /// Adds the turn that a prompt began; `answers` are the records that are answers.
     fn add_turn(&mut self, scene: &Scene<'_>, prompt: &RecallCandidate, answers: &[u32]) {
         let view = &scene.plan.view;
-        let turn = list_followers(scene, prompt.ordinal, TURN_MAX, is_prompt);
+        let turn = scene.list_followers(prompt.ordinal, TURN_MAX, is_prompt);
         let is_answer = |at: &&u32| answers.binary_search(at).is_ok() && view.contains(**at);
         let answer = turn.iter().rfind(is_answer).copied();
         match read_role(scene, prompt, answer) {
@@ -102,8 +101,8 @@ impl Exchanges {
         Some(found.0)
     }
 
-    /// Returns a step of a turn as the order sees it: a test, a command, an edited file, or what the
-    /// agent said on the way; nothing if such records are what the question plainly asks for.
+    /// Returns a step of a turn as the order sees it: a test, a command, an edited file, or what
+    /// the agent said on the way; nothing if such records are what the question plainly asks for.
     pub(super) fn find_step(&self, scene: &Scene<'_>, ordinal: u32) -> Option<StepOfTurn> {
         let answer = self.answer_after_step(ordinal)?;
         if scene.plan.of_type.binary_search(&ordinal).is_ok() {

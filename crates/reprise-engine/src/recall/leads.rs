@@ -49,7 +49,7 @@ pub(super) fn extract_leads(
                 answer.map_or_else(
                     || {
                         let ends = |traits: &DocTraits| traits.bare_prompt;
-                        list_followers(scene, candidate.ordinal, FOLLOWERS_MAX, ends)
+                        scene.list_followers(candidate.ordinal, FOLLOWERS_MAX, ends)
                     },
                     |answer| vec![answer],
                 )
@@ -90,7 +90,7 @@ pub(super) fn list_answers_to_prompt(
         _ => return PromptAnswers::default(),
     };
     let is_prompt = |one: &DocTraits| one.bare_prompt || one.informative_prompt;
-    let mut followers = list_followers(scene, prompt, RUN_MAX, is_prompt);
+    let mut followers = scene.list_followers(prompt, RUN_MAX, is_prompt);
     followers.retain(|follower| {
         let cosine = scene.nearness_of(*follower).map_or(0.0, |near| near.cosine);
         cosine >= ANSWER_COSINE || scene.word_share(*follower) >= ANSWER_WORDS
@@ -151,26 +151,6 @@ fn count_prompts_with_word(scene: &Scene<'_>, term: &QueryTerm) -> Option<usize>
 fn can_be_typed(word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     !word.starts_with('-') && word.chars().all(is_part)
-}
-
-/// Returns at most `most` records after one in its session, up to the first that `ends` them.
-pub(super) fn list_followers(
-    scene: &Scene<'_>,
-    ordinal: u32,
-    most: usize,
-    ends: impl Fn(&DocTraits) -> bool,
-) -> Vec<u32> {
-    let view = &scene.plan.view;
-    let (mut followers, mut next) = (Vec::new(), view.neighbours(ordinal).1);
-    while let Some(follower) = next.filter(|_| followers.len() < most) {
-        let traits = scene.index.doc_traits(follower, view);
-        if traits.is_none_or(|traits| ends(&traits)) {
-            break;
-        }
-        followers.push(follower);
-        next = view.neighbours(follower).1;
-    }
-    followers
 }
 
 /// Whether a candidate says nothing that could answer.

@@ -281,6 +281,26 @@ impl<'a> Scene<'a> {
             .weighted_coverage(self.lexical.term_mask(ordinal))
     }
 
+    /// Returns at most `most` records after one in its session, up to the first that `ends` them.
+    pub(super) fn list_followers(
+        &self,
+        ordinal: u32,
+        most: usize,
+        ends: impl Fn(&DocTraits) -> bool,
+    ) -> Vec<u32> {
+        let view = &self.plan.view;
+        let (mut followers, mut next) = (Vec::new(), view.neighbours(ordinal).1);
+        while let Some(follower) = next.filter(|_| followers.len() < most) {
+            let traits = self.index.doc_traits(follower, view);
+            if traits.is_none_or(|traits| ends(&traits)) {
+                break;
+            }
+            followers.push(follower);
+            next = view.neighbours(follower).1;
+        }
+        followers
+    }
+
     /// Returns the standard score of a record's words.
     pub(super) fn words_score(&self, ordinal: u32) -> f32 {
         self.words.standard_score(self.lexical.score(ordinal)) * self.words_worth
