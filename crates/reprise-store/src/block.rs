@@ -12,6 +12,7 @@ use reprise_types::{ByteReader, RowCodec, append_varint, encode_row, impl_row_co
 
 use crate::codec::LogEntry;
 use crate::compress::{Compressor, decompress};
+use crate::directory::slot::Slot;
 use crate::disk::{DiskFile, read_within};
 
 /// Most bytes of the entries of one commit before compression, vectors included.
@@ -23,14 +24,6 @@ pub(crate) const UNPACKED_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
 pub(crate) const BLOCK_ENTRIES_MAX: usize = 32;
 /// Bytes before compression at which a block is complete.
 const BLOCK_RAW_TARGET: usize = 16 * 1024;
-
-/// Position and length of a block within a byte string.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BlockSpan {
-    pub(crate) start: usize,
-    pub(crate) size: u32,
-    pub(crate) entry_count: u16,
-}
 
 /// What a block begins with.
 #[derive(Debug, Clone, Copy)]
@@ -58,36 +51,51 @@ impl BlockHead {
     }
 }
 
-/// Packs entries into blocks and appends these to `out`.
+/// Packs entries into blocks and appends these to `out`, whose first block will be at file offset
+/// `base`. Sets the places of the entries, and returns the count of blocks.
 pub(crate) fn append_blocks(
     out: &mut Vec<u8>,
-    entries: &[LogEntry],
+    base: u64,
+    entries: &mut [LogEntry],
     compressor: &mut Compressor,
-) -> io::Result<Vec<BlockSpan>> {
-    let mut places = Vec::new();
-    let mut raw = Vec::new();
-    let mut count = 0u16;
-    for (index, entry) in entries.iter().enumerate() {
-        raw.push(entry.kind);
-        append_varint(&mut raw, entry.body.len() as u64);
-        raw.extend_from_slice(&entry.body);
-        count += 1;
-        let full = usize::from(count) == BLOCK_ENTRIES_MAX || raw.len() >= BLOCK_RAW_TARGET;
-        if full || index + 1 == entries.len() {
-            places.push(append_block(out, &raw, count, compressor)?);
-            raw.clear();
-            count = 0;
+) -> io::Result<u32> {
+    let (mut blocks, mut raw, mut rest) = (0, Vec::new(), entries);
+    while !rest.is_empty() {
+        raw.clear();
+        let mut count = 0;
+        for entry in rest.iter().take(BLOCK_ENTRIES_MAX) {
+            raw.push(entry.kind);
+            append_varint(&mut raw, entry.body.len() as u64);
+            raw.extend_from_slice(&entry.body);
+            count += 1;
+            if raw.len() >= BLOCK_RAW_TARGET {
+                break;
+            }
         }
+        let (block, behind) = rest.split_at_mut(count);
+        let place = base + out.len() as u64;
+        let size = append_block(out, &raw, count as u16, compressor)?;
+        place_entries(block, place, size);
+        blocks += 1;
+        rest = behind;
     }
-    Ok(places)
+    Ok(blocks)
 }
 
+/// Sets the places of the entries of a block.
+fn place_entries(entries: &mut [LogEntry], place: u64, size: u32) {
+    for (index, entry) in (0..).zip(entries) {
+        entry.slot = Slot::new_live(place, size, index);
+    }
+}
+
+/// Packs the entries of a block, and returns its size.
 fn append_block(
     out: &mut Vec<u8>,
     raw: &[u8],
     entries: u16,
     compressor: &mut Compressor,
-) -> io::Result<BlockSpan> {
+) -> io::Result<u32> {
     let (encoding, stored) = compressor.compress(raw)?;
     let start = out.len();
     let head = BlockHead {
@@ -102,16 +110,7 @@ fn append_block(
     out.extend_from_slice(&stored);
     let check = xxhash_rust::xxh3::xxh3_64(&out[start + 8..]);
     out[start..start + 8].copy_from_slice(&check.to_le_bytes());
-    Ok(BlockSpan {
-        start,
-        size: (out.len() - start) as u32,
-        entry_count: entries,
-    })
-}
-
-/// Returns the size to which a block claims to unpack, in bytes.
-pub(crate) fn unpacked_size(block: &[u8]) -> Option<usize> {
-    Some(BlockHead::read(block)?.raw_size as usize)
+    Ok((out.len() - start) as u32)
 }
 
 /// Reads the packed bytes of the block at `at`; returns `None` if it does not end by `end`.
@@ -123,24 +122,34 @@ pub(crate) fn read_block(file: &dyn DiskFile, at: u64, end: u64) -> io::Result<O
     }
 }
 
-/// Locates the blocks that `bytes` consists of, without unpacking them.
-pub(crate) fn locate_blocks(bytes: &[u8]) -> Option<Vec<BlockSpan>> {
-    let mut places = Vec::new();
-    let mut start = 0;
-    while start < bytes.len() {
-        let head = BlockHead::read(&bytes[start..])?;
-        let size = head.size();
-        if size > bytes.len() - start {
+/// Decodes the blocks that `bytes` consists of, the first of which is at file offset `base`; returns
+/// their entries with their places, and the count of blocks. `None` if an entry is malformed, or if
+/// they would unpack to more than a commit may hold.
+pub(crate) fn decode_blocks(
+    bytes: &[u8],
+    base: u64,
+    file_id: u128,
+) -> Option<(Vec<LogEntry>, usize)> {
+    let (mut all, mut blocks, mut unpacked) = (Vec::new(), 0, 0);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let head = BlockHead::read(rest)?;
+        let (block, behind) = rest.split_at_checked(head.size())?;
+        unpacked += head.raw_size as usize;
+        if unpacked > UNPACKED_BYTES_MAX {
             return None;
         }
-        places.push(BlockSpan {
-            start,
-            size: size as u32,
-            entry_count: head.entry_count,
-        });
-        start += size;
+        let mut entries = decode_entries(&unpack_block(block, file_id)?)?;
+        if entries.len() != usize::from(head.entry_count) {
+            return None;
+        }
+        let place = base + (bytes.len() - rest.len()) as u64;
+        place_entries(&mut entries, place, block.len() as u32);
+        all.extend(entries);
+        blocks += 1;
+        rest = behind;
     }
-    Some(places)
+    Some((all, blocks))
 }
 
 /// Unpacks a block; returns `None` if its checksum or its length does not match.
@@ -210,30 +219,28 @@ mod tests {
     #[test]
     fn entries_come_back_in_order_over_several_blocks() {
         let mut compressor = Compressor::new(LEVEL_PACK, 7).unwrap();
-        let entries_in = make_entries(70);
-        let mut out = Vec::new();
-        let places = append_blocks(&mut out, &entries_in, &mut compressor).unwrap();
-        assert_eq!(locate_blocks(&out), Some(places.clone()));
-        assert_eq!(
-            places.iter().map(|p| p.entry_count).collect::<Vec<_>>(),
-            [32, 32, 6]
-        );
-        let mut back = Vec::new();
-        for place in &places {
-            let block = &out[place.start..place.start + place.size as usize];
+        let mut entries = make_entries(70);
+        let mut out = vec![9; 30];
+        let blocks = append_blocks(&mut out, 100, &mut entries, &mut compressor).unwrap();
+        assert_eq!(blocks, 3);
+        let back = decode_blocks(&out[30..], 130, 7);
+        assert_eq!(back, Some((entries.clone(), 3)));
+        for (index, entry) in entries.iter().enumerate() {
+            let slot = entry.slot;
+            assert_eq!(usize::from(slot.index), index % BLOCK_ENTRIES_MAX);
+            let from = slot.place as usize - 100;
+            let block = &out[from..from + slot.block_size as usize];
             let raw = unpack_block(block, 7).unwrap();
-            let entries = decode_entries(&raw).unwrap();
-            assert_eq!(find_entry(&raw, 3).as_ref(), entries.get(3));
-            back.extend(entries);
+            let found = find_entry(&raw, slot.index).unwrap();
+            assert_eq!((found.kind, &found.body), (entry.kind, &entry.body));
         }
-        assert_eq!(back, entries_in);
     }
 
     #[test]
     fn any_changed_byte_is_noticed() {
         let mut compressor = Compressor::new(LEVEL_PACK, 7).unwrap();
         let mut out = Vec::new();
-        append_blocks(&mut out, &make_entries(3), &mut compressor).unwrap();
+        append_blocks(&mut out, 0, &mut make_entries(3), &mut compressor).unwrap();
         for at in 0..out.len() {
             let mut bad = out.clone();
             bad[at] ^= 1;

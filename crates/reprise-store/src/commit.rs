@@ -6,10 +6,9 @@ use std::io;
 use reprise_types::limits::RECORDS_MAX;
 use reprise_types::{ByteReader, RowCodec, encode_row, impl_row_codec};
 
-use crate::block::{self, BlockSpan, UNPACKED_BYTES_MAX, append_blocks};
+use crate::block::{append_blocks, decode_blocks};
 use crate::codec::{LogEntry, Outline};
 use crate::compress::Compressor;
-use crate::directory::slot::Slot;
 use crate::disk::DiskFile;
 use crate::frame::{
     HEADER_SIZE, SegmentPreamble, TYPE_COMMIT, TYPE_VECTORS, append_segment, segment_size,
@@ -164,16 +163,17 @@ pub(crate) fn build_commit(
         append_segment(&mut bytes, base, TYPE_VECTORS, &payload);
     }
     head.vectors_size = bytes.len() as u64;
+    let offset = base + head.vectors_size;
     let mut blocks = Vec::new();
-    let places = append_blocks(&mut blocks, &entries, compressor)?;
+    let at = blocks_offset(offset);
+    head.blocks = append_blocks(&mut blocks, at, &mut entries, compressor)?;
     head.ordinals = entries.iter().filter(|entry| entry.has_ordinal()).count() as u32;
     head.entries = entries.len() as u32;
-    head.blocks = places.len() as u32;
+    place_vectors(&head, offset, &mut entries);
     let mut payload = Vec::with_capacity(CommitHead::WIDTH + blocks.len());
     encode_row(&head, &mut payload);
     payload.extend_from_slice(&blocks);
-    let offset = append_segment(&mut bytes, base, TYPE_COMMIT, &payload);
-    place_entries(&head, offset, &places, &mut entries);
+    append_segment(&mut bytes, base, TYPE_COMMIT, &payload);
     Ok(BuiltCommit {
         bytes,
         head,
@@ -182,28 +182,21 @@ pub(crate) fn build_commit(
     })
 }
 
-/// Sets the places of the entries of a commit, whose segment begins at `commit`, and returns how
-/// many vectors are in its `VEC_SEG`.
-fn place_entries(
-    head: &CommitHead,
-    commit: u64,
-    blocks: &[BlockSpan],
-    entries: &mut [LogEntry],
-) -> u64 {
+/// Returns where the blocks of the commit segment at this offset begin.
+fn blocks_offset(commit: u64) -> u64 {
+    commit + HEADER_SIZE + CommitHead::WIDTH as u64
+}
+
+/// Sets the places of the vectors of a commit, whose segment begins at `commit`, and returns how
+/// many are in its `VEC_SEG`.
+fn place_vectors(head: &CommitHead, commit: u64, entries: &mut [LogEntry]) -> u64 {
     let (facts, vectors) = (head.facts(), commit.saturating_sub(head.vectors_size));
-    let places = blocks.iter().flat_map(|block| {
-        let at = commit + HEADER_SIZE + (CommitHead::WIDTH + block.start) as u64;
-        (0..block.entry_count).map(move |index| Slot::new_live(at, block.size, index))
-    });
-    let mut vector_count = 0;
-    for (entry, place) in entries.iter_mut().zip(places) {
-        entry.slot = place;
-        if entry.vector_mark().is_some() {
-            entry.slot.vector_offset = facts.vector_offset(vectors, vector_count);
-            vector_count += 1;
-        }
+    let mut count = 0;
+    for entry in entries.iter_mut().filter(|one| one.vector_mark().is_some()) {
+        entry.slot.vector_offset = facts.vector_offset(vectors, count);
+        count += 1;
     }
-    vector_count
+    count
 }
 
 fn encode_vectors(facts: &FileFacts, first: u32, entries: &[LogEntry]) -> Option<Vec<u8>> {
@@ -249,23 +242,10 @@ impl ReadCommit {
     /// commit would unpack to more than one may hold, or if the head tells of other entries.
     pub(crate) fn decode_entries(&self, file_id: u128) -> Option<Vec<LogEntry>> {
         let body = self.payload.get(CommitHead::WIDTH..)?;
-        let (mut all, mut unpacked) = (Vec::new(), 0);
-        let places = block::locate_blocks(body)?;
-        for place in &places {
-            let block = body.get(place.start..place.start + place.size as usize)?;
-            unpacked += block::unpacked_size(block)?;
-            if unpacked > UNPACKED_BYTES_MAX {
-                return None;
-            }
-            let entries = block::decode_entries(&block::unpack_block(block, file_id)?)?;
-            if entries.len() != usize::from(place.entry_count) {
-                return None;
-            }
-            all.extend(entries);
-        }
-        let vectors = place_entries(&self.head, self.offset, &places, &mut all);
+        let (mut all, blocks) = decode_blocks(body, blocks_offset(self.offset), file_id)?;
+        let vectors = place_vectors(&self.head, self.offset, &mut all);
         let ordinals = all.iter().filter(|entry| entry.has_ordinal()).count();
-        let is_complete = places.len() == self.head.blocks as usize
+        let is_complete = blocks == self.head.blocks as usize
             && all.len() == self.head.entries as usize
             && ordinals == self.head.ordinals as usize
             && vector_segment_size(&self.head.facts(), vectors) == self.head.vectors_size;
@@ -321,7 +301,7 @@ mod tests {
         let mut compressor = Compressor::new(LEVEL_APPEND, 7).unwrap();
         let entry = LogEntry::decode(77, &vec![0; 4 << 20]).unwrap();
         let mut block = Vec::new();
-        append_blocks(&mut block, &[entry], &mut compressor).unwrap();
+        append_blocks(&mut block, 0, &mut [entry], &mut compressor).unwrap();
         let facts = FileFacts {
             file_id: 7,
             dimensions: 4,

@@ -5,10 +5,14 @@
 //! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. The preamble repeats the
 //! type and has the file id, and it is hashed.
 
+use std::io;
+
 use reprise_types::{ByteReader, RowCodec, encode_row, impl_row_codec};
 use rvf_types::{SEGMENT_ALIGNMENT, SEGMENT_HEADER_SIZE, SEGMENT_MAGIC_BYTES, SEGMENT_VERSION};
 use rvf_wire::hash::compute_content_hash;
 use rvf_wire::reader::read_segment_header;
+
+use crate::disk::{DiskFile, read_within};
 
 pub(crate) const HEADER_SIZE: u64 = SEGMENT_HEADER_SIZE as u64;
 /// Number of RVF's vector segment in rvf-runtime.
@@ -106,6 +110,29 @@ pub(crate) fn append_segment(out: &mut Vec<u8>, base: u64, kind: u8, payload: &[
     out.extend_from_slice(payload);
     out.resize(out.len() + padding_size(size), 0);
     offset
+}
+
+/// Reads the payload of the segment at `offset`; returns `None` if no whole one with a wanted header
+/// is there.
+pub(crate) fn read_segment(
+    file: &dyn DiskFile,
+    offset: u64,
+    end: u64,
+    is_wanted: impl Fn(&SegmentHeader) -> bool,
+) -> io::Result<Option<Vec<u8>>> {
+    let head = read_within(file, offset, HEADER_SIZE as usize, end)?;
+    let header = head.and_then(|head| decode_header(&head, offset));
+    let fits = |header: &SegmentHeader| header.payload_size <= end - offset && is_wanted(header);
+    let Some(header) = header.filter(fits) else {
+        return Ok(None);
+    };
+    let payload = read_within(
+        file,
+        offset + HEADER_SIZE,
+        header.payload_size as usize,
+        end,
+    )?;
+    Ok(payload.filter(|payload| content_hash(payload) == header.hash))
 }
 
 /// Returns the count of zero bytes after a payload of this size.

@@ -21,10 +21,10 @@ use reprise_types::{
 use crate::commit::{FileFacts, SEQ_MAX};
 use crate::directory::slot::Slot;
 use crate::directory::{LogDirectory, VectorSegment};
-use crate::disk::{DiskFile, read_within};
+use crate::disk::DiskFile;
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_CLOSING, TYPE_MANIFEST, TYPE_PAGES,
-    TYPE_VECTORS, append_segment, content_hash, decode_header, segment_size,
+    TYPE_VECTORS, append_segment, read_segment, segment_size,
 };
 use crate::sections::Sections;
 
@@ -177,15 +177,9 @@ fn read_manifest(
     offset: u64,
     end: u64,
 ) -> io::Result<Option<(Manifest, LogDirectory)>> {
-    let head = read_within(&**file, offset, HEADER_SIZE as usize, end)?;
-    let header = head.and_then(|head| decode_header(&head, offset));
-    let header = header.filter(|header| header.canonical && header.kind == TYPE_MANIFEST);
-    let Some(header) = header.filter(|h| h.payload_size <= end - offset) else {
-        return Ok(None);
-    };
-    let start = offset + HEADER_SIZE;
-    let payload = read_within(&**file, start, header.payload_size as usize, end)?;
-    let payload = payload.filter(|payload| content_hash(payload) == header.hash);
+    let payload = read_segment(&**file, offset, end, |header| {
+        header.canonical && header.kind == TYPE_MANIFEST
+    })?;
     let own = |payload: &Vec<u8>| {
         let preamble = SegmentPreamble::read(payload);
         preamble.is_some_and(|preamble| preamble.file_id == facts.file_id)

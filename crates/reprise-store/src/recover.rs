@@ -9,14 +9,14 @@ use std::sync::atomic::AtomicBool;
 use reprise_types::{ByteReader, encode_row, impl_row_codec};
 
 use crate::codec::LogEntry;
-use crate::commit::{FileFacts, ReadCommit};
+use crate::commit::{CommitHead, FileFacts, ReadCommit};
 use crate::directory::LogDirectory;
-use crate::disk::{DiskFile, read_within};
+use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
-    HEADER_SIZE, SegmentPreamble, TYPE_CLOSING, TYPE_FILE, TYPE_MANIFEST, TYPE_PAGES,
-    append_segment, content_hash, decode_header, segment_size,
+    SegmentPreamble, TYPE_CLOSING, TYPE_COMMIT, TYPE_FILE, TYPE_MANIFEST, TYPE_PAGES,
+    append_segment, read_segment, segment_size,
 };
 use crate::manifest::{Manifest, load_manifest, load_record_states};
 use crate::options::{DamagedRange, RecoveryReport, Verify};
@@ -66,7 +66,9 @@ pub(crate) fn read_file_facts(
     if size == 0 {
         return foreign("it is empty");
     }
-    if let Some(payload) = read_file_header(&**file, size).map_err(&io)? {
+    const PAYLOAD_MAX: u64 = 4096;
+    let found = read_segment(&**file, 0, size, |head| head.payload_size <= PAYLOAD_MAX);
+    if let Some(payload) = found.map_err(&io)? {
         if payload.first() == Some(&TYPE_FILE) && payload.get(1).is_some_and(|layout| *layout > 1) {
             return newer_format(path, payload.get(1).copied().map_or(0, u16::from));
         }
@@ -96,19 +98,6 @@ fn newer_format<T>(path: &Path, found: u16) -> StoreResult<T> {
         found,
         supported: FORMAT_VERSION,
     })
-}
-
-/// Reads the payload of the segment at offset 0; returns `None` if it is damaged or too long for a
-/// file header.
-fn read_file_header(file: &dyn DiskFile, size: u64) -> io::Result<Option<Vec<u8>>> {
-    const PAYLOAD_MAX: u64 = 4096;
-    let head = read_within(file, 0, HEADER_SIZE as usize, size)?;
-    let header = head.and_then(|head| decode_header(&head, 0));
-    let Some(header) = header.filter(|header| header.payload_size <= PAYLOAD_MAX) else {
-        return Ok(None);
-    };
-    let payload = read_within(file, HEADER_SIZE, header.payload_size as usize, size)?;
-    Ok(payload.filter(|payload| content_hash(payload) == header.hash))
 }
 
 #[derive(Debug)]
@@ -146,22 +135,36 @@ fn fold_log(
     size: u64,
     verify: Verify,
 ) -> io::Result<RecoveredLog> {
-    let mut fold = RecoveryFold::new(file, facts, size);
-    let mut from = 0;
+    let mut fold = RecoveryFold {
+        file,
+        size,
+        log: RecoveredLog {
+            facts,
+            directory: LogDirectory::default(),
+            end: 0,
+            manifest: None,
+            damage: Arc::default(),
+            report: RecoveryReport::default(),
+        },
+        pages_end: 0,
+        doubtful: None,
+    };
+    let log = &mut fold.log;
     if verify == Verify::Tail
         && let Some(offset) = find_newest_manifest(file, &facts, size)?
-        && let Some((manifest, directory)) =
-            load_manifest(file, &facts, offset, size, &fold.damage)?
+        && let Some((manifest, directory)) = load_manifest(file, &facts, offset, size, &log.damage)?
     {
-        from = manifest.end;
-        fold.directory = directory;
-        fold.directory.add_section_bytes(from - offset);
-        fold.manifest = Some(manifest);
-        fold.valid_end = from;
-        fold.report.from_checkpoint = true;
+        log.end = manifest.end;
+        log.directory = directory;
+        log.directory.add_section_bytes(manifest.end - offset);
+        log.manifest = Some(manifest);
+        log.report.from_checkpoint = true;
     }
-    fold.apply_segments(from)?;
-    Ok(fold.finish())
+    fold.apply_segments()?;
+    let mut log = fold.log;
+    log.report.torn_bytes = size.saturating_sub(log.end);
+    log.report.damage.retain(|damage| damage.offset < log.end);
+    Ok(log)
 }
 
 /// Finds the offset of the newest manifest from the last commit or manifest of the file.
@@ -176,27 +179,18 @@ pub(crate) fn find_newest_manifest(
     if kind == TYPE_MANIFEST {
         return Ok(Some(offset));
     }
-    let found = SegmentScanner::new(Arc::clone(file), offset, size, facts.file_id).next_item()?;
-    Ok(match found {
-        Some(ScanItem::Commit(commit, _)) => {
-            Some(commit.head.manifest).filter(|offset| *offset != 0)
-        }
-        _ => None,
-    })
+    let commit = read_segment(&**file, offset, size, |header| header.kind == TYPE_COMMIT)?;
+    let head = commit.and_then(|payload| CommitHead::decode(&payload));
+    let named = head.map(|head| head.manifest);
+    Ok(named.filter(|manifest| *manifest != 0))
 }
 
 /// Builds a directory from the segments of a scan.
 struct RecoveryFold<'a> {
     file: &'a Arc<dyn DiskFile>,
-    facts: FileFacts,
     size: u64,
-    directory: LogDirectory,
-    report: RecoveryReport,
-    manifest: Option<Manifest>,
-    damage: Arc<AtomicBool>,
-    /// End of the last valid segment.
-    valid_end: u64,
-    /// End of the pages directly after `valid_end`, which a manifest may still follow.
+    log: RecoveredLog,
+    /// End of the pages directly after the last valid segment, which a manifest may still follow.
     pages_end: u64,
     /// A commit whose vectors are not whole. It is torn if it is the last one in the file, because
     /// its sync may not have completed. It is damaged if anything follows, which was written after
@@ -204,25 +198,10 @@ struct RecoveryFold<'a> {
     doubtful: Option<Box<ReadCommit>>,
 }
 
-impl<'a> RecoveryFold<'a> {
-    fn new(file: &'a Arc<dyn DiskFile>, facts: FileFacts, size: u64) -> Self {
-        Self {
-            file,
-            facts,
-            size,
-            directory: LogDirectory::default(),
-            report: RecoveryReport::default(),
-            manifest: None,
-            damage: Arc::default(),
-            valid_end: 0,
-            pages_end: 0,
-            doubtful: None,
-        }
-    }
-
-    fn apply_segments(&mut self, from: u64) -> io::Result<()> {
-        let mut scan =
-            SegmentScanner::new(Arc::clone(self.file), from, self.size, self.facts.file_id);
+impl RecoveryFold<'_> {
+    fn apply_segments(&mut self) -> io::Result<()> {
+        let (from, file_id) = (self.log.end, self.log.facts.file_id);
+        let mut scan = SegmentScanner::new(Arc::clone(self.file), from, self.size, file_id);
         while let Some(found) = scan.next_item()? {
             self.settle_doubtful_commit(&found)?;
             match found {
@@ -236,10 +215,10 @@ impl<'a> RecoveryFold<'a> {
                     seq,
                 } => self.apply_other_segment(kind, (offset, size), seq),
                 ScanItem::Foreign { offset, size, .. } => {
-                    self.report.foreign_segments += 1;
-                    self.valid_end = self.valid_end.max(offset + size);
+                    self.log.report.foreign_segments += 1;
+                    self.log.end = self.log.end.max(offset + size);
                 }
-                ScanItem::Damage(damage) => self.report.damage.push(damage),
+                ScanItem::Damage(damage) => self.log.report.damage.push(damage),
             }
         }
         Ok(())
@@ -263,17 +242,17 @@ impl<'a> RecoveryFold<'a> {
     fn apply_other_segment(&mut self, kind: u8, (offset, size): (u64, u64), seq: u64) {
         let is_next = offset == self.next_segment_offset();
         match kind {
-            TYPE_FILE => self.valid_end = self.valid_end.max(offset + size),
+            TYPE_FILE => self.log.end = self.log.end.max(offset + size),
             TYPE_PAGES => {
-                self.directory.add_section_bytes(size);
+                self.log.directory.add_section_bytes(size);
                 if is_next {
                     self.pages_end = offset + size;
                 }
             }
             // Of its commit or checkpoint, or after pages that no manifest names.
-            TYPE_CLOSING if is_next && u64::from(self.directory.seq as u32) == seq => {
-                self.directory.apply_closing_index(size);
-                self.valid_end = offset + size;
+            TYPE_CLOSING if is_next && u64::from(self.log.directory.seq as u32) == seq => {
+                self.log.directory.apply_closing_index(size);
+                self.log.end = offset + size;
             }
             _ => {}
         }
@@ -282,25 +261,25 @@ impl<'a> RecoveryFold<'a> {
     /// Returns the offset of the next segment if everything since the last commit is whole.
     fn next_segment_offset(&self) -> u64 {
         let behind = self.doubtful.as_deref();
-        let behind = behind.map_or(self.valid_end, |commit| commit.offset + commit.size());
+        let behind = behind.map_or(self.log.end, |commit| commit.offset + commit.size());
         behind.max(self.pages_end)
     }
 
     fn report_damage(&mut self, commit: &ReadCommit, what: &str) {
         let damage = DamagedRange::new(commit.offset, commit.size(), what);
-        self.report.damage.push(damage);
+        self.log.report.damage.push(damage);
     }
 
     fn apply_commit(&mut self, commit: &ReadCommit, vectors_whole: bool) -> io::Result<()> {
-        self.valid_end = commit.offset + commit.size();
+        self.log.end = commit.offset + commit.size();
         let head = &commit.head;
-        let last = (self.directory.seq, self.directory.record_count());
+        let last = (self.log.directory.seq, self.log.directory.record_count());
         // Each record takes some bytes, also one that is lost.
         if u64::from(head.first_ordinal) > self.size || !head.follows(last) {
             self.report_damage(commit, "a commit that does not continue the log");
             return Ok(());
         }
-        let Some(mut entries) = commit.decode_entries(self.facts.file_id) else {
+        let Some(mut entries) = commit.decode_entries(self.log.facts.file_id) else {
             self.report_damage(commit, "a commit with malformed entries");
             return Ok(());
         };
@@ -312,8 +291,8 @@ impl<'a> RecoveryFold<'a> {
             self.note_missing_commits(head.seq() - 1);
         }
         self.note_missing_records(head.first_ordinal);
-        self.report.commits_read += 1;
-        let directory = &mut self.directory;
+        self.log.report.commits_read += 1;
+        let directory = &mut self.log.directory;
         directory.apply_commit(head, commit.offset, entries, vectors_whole);
         Ok(())
     }
@@ -323,41 +302,45 @@ impl<'a> RecoveryFold<'a> {
         let all = entries.iter().filter_map(LogEntry::vector_mark).count();
         let what = format!("a damaged VEC_SEG: {lost} of {all} vectors are lost");
         // The scan reported the same bytes as damage because it did not know their commit.
-        self.report.damage.retain(|d| d.offset != offset);
-        self.report
+        self.log.report.damage.retain(|d| d.offset != offset);
+        self.log
+            .report
             .damage
             .push(DamagedRange::new(offset, length, what));
     }
 
     fn note_missing_commits(&mut self, until: u64) {
-        if until > self.directory.seq {
-            let first = CommitSeq(self.directory.seq + 1);
-            self.report.missing_commits.push((first, CommitSeq(until)));
+        if until > self.log.directory.seq {
+            let first = CommitSeq(self.log.directory.seq + 1);
+            self.log
+                .report
+                .missing_commits
+                .push((first, CommitSeq(until)));
         }
     }
 
     fn note_missing_records(&mut self, until: u32) {
-        let records = self.directory.record_count();
+        let records = self.log.directory.record_count();
         if until > records {
-            self.report.missing_records.push((records, until - 1));
+            self.log.report.missing_records.push((records, until - 1));
         }
     }
 
     fn apply_manifest(&mut self, offset: u64, payload: &[u8]) -> io::Result<()> {
         let end = offset + segment_size(payload.len() as u64);
-        self.valid_end = end;
+        self.log.end = end;
         let Some((manifest, named)) = Manifest::decode(payload, offset) else {
             let what = "a manifest whose pages are missing";
             let damage = DamagedRange::new(offset, end - offset, what);
-            if !self.report.has_damage_at(&damage) {
-                self.report.damage.push(damage);
+            if !self.log.report.has_damage_at(&damage) {
+                self.log.report.damage.push(damage);
             }
             return Ok(());
         };
-        let is_behind = manifest.seq > self.directory.seq
-            || named.last_commit != self.directory.last_commit
-            || !self.report.missing_commits.is_empty()
-            || !self.report.missing_records.is_empty();
+        let is_behind = manifest.seq > self.log.directory.seq
+            || named.last_commit != self.log.directory.last_commit
+            || !self.log.report.missing_commits.is_empty()
+            || !self.log.report.missing_records.is_empty();
         if is_behind {
             // Commits before the manifest are missing, but its sections have the record count, the
             // forgotten records and the cursors. Packed commits have one number, so that it does
@@ -365,8 +348,8 @@ impl<'a> RecoveryFold<'a> {
             self.note_missing_commits(manifest.seq);
             self.merge_record_states(offset)?;
         }
-        self.directory.apply_manifest(offset, end);
-        self.manifest = Some(manifest);
+        self.log.directory.apply_manifest(offset, end);
+        self.log.manifest = Some(manifest);
         Ok(())
     }
 
@@ -374,35 +357,22 @@ impl<'a> RecoveryFold<'a> {
     /// those that they forgot. Where a page of it cannot be read, none of its records can be told
     /// from a forgotten one, so they are lost.
     fn merge_record_states(&mut self, offset: u64) -> io::Result<()> {
-        let known = load_record_states(self.file, &self.facts, offset, self.size)?;
+        let known = load_record_states(self.file, &self.log.facts, offset, self.size)?;
         let Some(known) = known else {
             let what = "a manifest that does not tell which records are forgotten";
-            self.report.damage.push(DamagedRange::new(offset, 0, what));
+            self.log
+                .report
+                .damage
+                .push(DamagedRange::new(offset, 0, what));
             return Ok(());
         };
         self.note_missing_records(known.record_count());
-        for ordinal in self.directory.merge_later(&known) {
-            match self.report.missing_records.last_mut() {
+        for ordinal in self.log.directory.merge_later(&known) {
+            match self.log.report.missing_records.last_mut() {
                 Some((_, last)) if last.checked_add(1) == Some(ordinal) => *last = ordinal,
-                _ => self.report.missing_records.push((ordinal, ordinal)),
+                _ => self.log.report.missing_records.push((ordinal, ordinal)),
             }
         }
         Ok(())
-    }
-
-    fn finish(mut self) -> RecoveredLog {
-        let valid_end = self.valid_end;
-        self.report.torn_bytes = self.size.saturating_sub(valid_end);
-        self.report
-            .damage
-            .retain(|damage| damage.offset < valid_end);
-        RecoveredLog {
-            facts: self.facts,
-            directory: self.directory,
-            end: valid_end,
-            manifest: self.manifest,
-            damage: self.damage,
-            report: self.report,
-        }
     }
 }
