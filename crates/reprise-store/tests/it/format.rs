@@ -118,6 +118,19 @@ fn format_3_opens() {
 }
 
 #[test]
+fn what_is_written_has_the_bytes_of_the_fixtures() {
+    for (name, bytes, _) in fresh_fixtures() {
+        let fixture = std::fs::read(fixture_folder().join(format!("{name}.rvf"))).unwrap();
+        let differs = bytes.iter().zip(&fixture).position(|(new, old)| new != old);
+        let sizes = (bytes.len(), fixture.len());
+        assert!(
+            sizes.0 == sizes.1 && differs.is_none(),
+            "{name}: {sizes:?}, {differs:?}"
+        );
+    }
+}
+
+#[test]
 fn older_formats_are_refused_with_the_way_over() {
     let names = ["singles", "compacted", "torn"].into_iter();
     for (version, name) in names.flat_map(|name| [(1, name), (2, name)]) {
