@@ -257,3 +257,35 @@ fn a_lesson_over_mcp_is_of_the_folders_that_its_client_opened_or_of_the_servers_
     assert_contains!(asked.to_string(), "works in no repository");
     server.end();
 }
+
+#[test]
+fn a_lesson_that_is_called_for_in_a_folder_is_of_its_project() {
+    let home = Home::new();
+    let folder = shop(&home);
+    let call = |text: &str, more: &Value| {
+        let mut given = json!({ "text": text });
+        for (name, value) in more.as_object().expect("an object") {
+            given[name] = value.clone();
+        }
+        let given = given.to_string();
+        run_in(&home, &folder, &["call", "learn", &given, "--user", "ada"]);
+        tags_of(&home, text)
+    };
+    let own = call("Coupons are rounded once per cart.", &json!({}));
+    assert_eq!(own, json!([SHOP]));
+    let own = call(
+        "The ledger closes at noon on Mondays.",
+        &json!({ "project": "." }),
+    );
+    assert_eq!(own, json!([SHOP]));
+    let general = call(
+        "Clocks of two machines are never equal.",
+        &json!({ "project": "none" }),
+    );
+    assert_eq!(general, json!([]));
+    let other = call(
+        "Mails are sent by the queue.",
+        &json!({ "tags": ["project:mail"] }),
+    );
+    assert_eq!(other, json!(["project:mail"]));
+}

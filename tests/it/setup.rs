@@ -116,6 +116,20 @@ fn one_command_connects_what_is_there_and_brings_in_the_last_weeks() {
     );
     assert_contains!(again.stdout, "Nothing new was connected. ");
     assert_lacks!(again.stdout, "Ready in");
+    // What is there is not brought in again, and not proposed.
+    assert_contains!(
+        again.stderr,
+        "memory has the last 30 days of Claude Code already"
+    );
+    assert_lacks!(again.stderr, "bringing in");
+    let offered = setup(&home, &["connect", "claude-code", "--user", "ada"]).expect_code(0);
+    assert_contains!(offered.stderr, "--dry-run");
+    fs::remove_file(home.path(".claude/projects/-work-shop/stale.jsonl")).expect("removed");
+    let offered = setup(&home, &["connect", "claude-code", "--user", "ada"]).expect_code(0);
+    assert_lacks!(offered.stderr, "--dry-run");
+    let of_other = setup(&home, &["connect", "claude-code", "--user", "bea"]).expect_code(0);
+    assert_contains!(of_other.stderr, "--dry-run");
+    home.run_ok(&["connect", "claude-code", "--user", "ada"]);
 
     for program in ["claude-code", "codex", "zed"] {
         home.run_ok(&["connect", program, "--undo"]);

@@ -47,7 +47,7 @@ pub use global::{
 };
 pub use hooks::{HOOK_TOOL, HookCall, HookProgram, HookResponder, HookTrigger};
 pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
-pub use mcp::{McpServer, ProjectNaming, SKILL};
+pub use mcp::{McpServer, ProjectNaming, SKILL, names_project};
 pub use oauth::OauthOptions;
 pub use page::backups::{CopyEntry, CopyForm, CopyStamp};
 pub use place::{BACKUP_LIST_FILE, DaemonPaths, DaemonPathsError};

@@ -35,8 +35,8 @@ use schemars::SchemaGenerator;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-pub use self::folders::ProjectNaming;
 use self::folders::SessionFolders;
+pub use self::folders::{ProjectNaming, names_project};
 use crate::client::{Call, Client};
 use crate::hooks::{HOOK_TOOL, HookCall, HookResponder};
 use crate::http::{apply_caller_rights, requested_user};

@@ -133,7 +133,8 @@ fn find_only_project(naming: &dyn ProjectNaming, folders: &[PathBuf]) -> Option<
 }
 
 /// Returns whether the arguments of a lesson name its project, by that argument or by a tag.
-pub(super) fn names_project(arguments: &Map<String, Value>) -> bool {
+#[must_use]
+pub fn names_project(arguments: &Map<String, Value>) -> bool {
     let has_argument = arguments.get("project").is_some_and(|named| match named {
         Value::String(name) => !name.trim().is_empty(),
         other => !other.is_null(),

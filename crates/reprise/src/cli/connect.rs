@@ -54,7 +54,8 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
     print_next_steps(arguments);
     propose_model(context, arguments);
     if let Some(kind) = plan::find_history_kind(arguments.program) {
-        super::import::offer_import(kind, &crate::env::home_folder()?, &arguments.whose.user);
+        let home = crate::env::home_folder()?;
+        super::import::offer_import(context, kind, &home, &arguments.whose.user);
     }
     Ok(Exit::Success)
 }

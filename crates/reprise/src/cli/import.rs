@@ -21,7 +21,7 @@ use super::record_keeper::{GROUP, KeepResult, PATIENCE, RecordKeeper};
 use crate::args::{ImportArguments, IngestArguments, IngestInput, IngestOptions};
 use crate::cli::prelude::*;
 use report::{ImportReport, RedactedSecret, SessionHistory};
-pub(super) use report::{find_histories, offer_import};
+pub(super) use report::{KnownSessions, find_histories, offer_import};
 
 /// Most lines that are printed one by one.
 const SAID_MAX: usize = 10;

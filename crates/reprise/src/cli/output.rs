@@ -102,6 +102,7 @@ pub(super) fn call_by_name(
     let given: Map<String, Value> = parse_lenient_json(text.as_bytes())
         .map_err(anyhow::Error::msg)
         .with_context(|| format!("the arguments of `{name}` must be a JSON object"))?;
+    let given = project::name_project_of_call(context, entry.spec.name, given)?;
     let user = &arguments.whose.user;
     let answer = Session::open(context, user, entry.spec.effect)?.run(entry, given)?;
     writeln!(printer::stdout(), "{answer}")?;

@@ -2,9 +2,10 @@
 
 use clap::Args;
 use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project, name_plain_folder};
+use reprise_operations::operations::lessons::Learn;
 use reprise_operations::operations::sessions::pausing::{Pause, Resume};
 use reprise_operations::operations::tags::{Tags, TagsArguments, find_meant_project};
-use reprise_server::ProjectNaming;
+use reprise_server::{ProjectNaming, names_project};
 
 use crate::args::{OperationArguments, OperationRunner};
 use crate::cli::prelude::*;
@@ -157,6 +158,27 @@ pub(super) fn resolve_project_of_lesson(
         None if tags.iter().any(|tag| tag.trim().starts_with("project:")) => Ok(None),
         None => Ok(find_own_repository(context)),
     }
+}
+
+/// Names the project of a call by its folder, if one was typed; a lesson that names no project is of
+/// the repository around the current folder, as with `learn` and over MCP.
+pub(super) fn name_project_of_call(
+    context: &Context,
+    operation: &str,
+    mut given: Map<String, Value>,
+) -> anyhow::Result<Map<String, Value>> {
+    let typed = given.get("project").and_then(Value::as_str);
+    let name = match typed.filter(|typed| is_folder_name(typed)) {
+        Some(folder) => Some(project_name_of_folder(context, folder)?),
+        None if operation == <Learn as Operation>::SPEC.name && !names_project(&given) => {
+            find_own_repository(context)
+        }
+        None => None,
+    };
+    if let Some(name) = name {
+        given.insert("project".to_owned(), name.into());
+    }
+    Ok(given)
 }
 
 /// Names the projects of the folders in which the client of `reprise mcp` works.

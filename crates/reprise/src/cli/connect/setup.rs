@@ -12,7 +12,7 @@ use super::apply::SettingsChange;
 use super::first_question::{AskedExample, find_example};
 use super::{apply, build_entry, describe_connection, plan, plan_connection, show_or_apply};
 use crate::args::{ConnectScope, HostProgram, SetupArguments};
-use crate::cli::import::find_histories;
+use crate::cli::import::{KnownSessions, find_histories};
 use crate::cli::prelude::*;
 use crate::cli::recall;
 
@@ -267,11 +267,17 @@ fn start_session_imports(
 ) -> anyhow::Result<Vec<SessionSource>> {
     let since = SystemClock.now() - TimeDelta::days(SESSION_DAYS);
     let mut sources = Vec::new();
+    let mut known = KnownSessions::of(context, user);
     for one in results.iter().filter(|one| one.connected) {
         let Some(kind) = plan::find_history_kind(one.program) else {
             continue;
         };
-        for history in find_histories(kind, home, Some(since)) {
+        for history in find_histories(kind, home, Some(since), &mut known) {
+            if history.is_known {
+                let label = plan::label(one.program);
+                tell!("memory has the last {SESSION_DAYS} days of {label} already");
+                continue;
+            }
             if sources.is_empty() {
                 start_daemon_for_import(context)?;
             }

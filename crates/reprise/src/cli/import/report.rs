@@ -3,10 +3,11 @@
 
 use chrono::NaiveDate;
 use reprise_knowledge::{
-    ImportItem, ImportKind, ItemContent, default_session_locations, read_source,
+    ImportItem, ImportKind, ItemContent, default_session_locations, read_source, says_enough,
 };
 use reprise_operations::operations::care::Reembed;
 use reprise_operations::operations::lessons::{ExtractLearnings, ExtractLearningsArguments};
+use reprise_types::{ListRequest, MemoryFilter};
 
 use crate::cli::prelude::*;
 use crate::cli::record_keeper::{DIFFERS, truncation_message};
@@ -243,13 +244,62 @@ pub(crate) struct FoundHistory {
     pub(crate) path: PathBuf,
     /// Its sessions, projects and days, with "at least" if there was no time to read all of it.
     pub(crate) summary: String,
+    /// Whether memory has every session of it, or has forgotten it.
+    pub(crate) is_known: bool,
 }
 
-/// Finds a program's histories under a home directory; only what happened `since` then counts.
+/// The sessions that a user's memory has.
+pub(crate) struct KnownSessions {
+    memory: Option<Arc<Snapshot>>,
+    /// What was found of each session that was looked for.
+    looked: BTreeMap<String, bool>,
+}
+
+impl KnownSessions {
+    /// Reads which sessions a memory on this machine has; of one elsewhere none is known.
+    pub(crate) fn of(context: &Context, user: &UserId) -> Self {
+        let is_here = context.remote.is_none() && store::exists(context, user).unwrap_or(false);
+        let opened = is_here.then(|| store::open_for_reading(context, user));
+        let memory = opened.and_then(Result::ok).map(|engine| engine.snapshot());
+        let looked = BTreeMap::new();
+        Self { memory, looked }
+    }
+
+    /// Looks whether memory has what a history has of a session.
+    fn look_for(&mut self, record: &NewRecord) {
+        let Some(memory) = &self.memory else { return };
+        let known = self
+            .looked
+            .entry(record.session_id.clone())
+            .or_insert_with(|| {
+                let of_session = ListRequest {
+                    filter: MemoryFilter {
+                        session_id: Some(record.session_id.clone()),
+                        ..MemoryFilter::default()
+                    },
+                    limit: 1,
+                    after: None,
+                };
+                !memory.list(&of_session).records.is_empty()
+            });
+        // A short text is never stored.
+        *known = *known || !says_enough(&record.text) || memory.find_known(record).is_some();
+    }
+
+    /// Whether memory has all the sessions that were looked for since the last time.
+    fn has_all(&mut self) -> bool {
+        let looked = std::mem::take(&mut self.looked);
+        self.memory.is_some() && looked.into_values().all(|known| known)
+    }
+}
+
+/// Finds a program's histories under a home directory, and which of them memory has; only what
+/// happened `since` then counts.
 pub(crate) fn find_histories(
     kind: ImportKind,
     home: &Path,
     since: Option<DateTime<Utc>>,
+    known: &mut KnownSessions,
 ) -> Vec<FoundHistory> {
     let mut found = Vec::new();
     for place in default_session_locations(kind) {
@@ -264,24 +314,33 @@ pub(crate) fn find_histories(
                     && since.is_none_or(|since| record.timestamp.is_some_and(|at| at >= since))
                 {
                     history.add_record(&record);
+                    known.look_for(&record);
                 }
                 whole = begun.elapsed() < LOOK;
                 whole
             },
         );
         let counts = history.to_counts();
+        let is_known = known.has_all() && whole;
         if counts.sessions > 0 && (looked.is_ok() || !whole) {
             let least = if whole { "" } else { "at least " };
             let summary = [least, &counts.scope_summary()].concat();
-            found.push(FoundHistory { path, summary });
+            found.push(FoundHistory {
+                path,
+                summary,
+                is_known,
+            });
         }
     }
     found
 }
 
-/// Prints what a program's history contains and how to import it; nothing without a history.
-pub(crate) fn offer_import(kind: ImportKind, home: &Path, user: &UserId) {
-    for FoundHistory { path, summary } in find_histories(kind, home, None) {
+/// Prints what a program's history contains and how to import it; nothing without a history, or
+/// where memory has all of it.
+pub(crate) fn offer_import(context: &Context, kind: ImportKind, home: &Path, user: &UserId) {
+    let mut known = KnownSessions::of(context, user);
+    let found = find_histories(kind, home, None, &mut known).into_iter();
+    for FoundHistory { path, summary, .. } in found.filter(|history| !history.is_known) {
         let path = path.display();
         tell!(
             "{path} holds {summary}; `reprise import {path} --user {user} --dry-run` shows what \

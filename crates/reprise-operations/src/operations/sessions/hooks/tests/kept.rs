@@ -231,7 +231,7 @@ async fn a_fix_in_one_sentence_is_a_lesson_which_a_prompt_of_the_same_trouble_ge
         assert_eq!(begun.matches(answered).count(), 1, "{begun}");
         let given = hooks.ask("three", again).await;
         assert_eq!(given.matches(answered).count(), 1, "{given}");
-        assert!(given.contains(&format!("{lesson}] (lesson by")), "{given}");
+        assert!(given.contains(&format!("{lesson}] (lesson")), "{given}");
         // Forgotten, it is not given in the words of the answer either.
         let forget = ForgetArguments {
             id: Some(lesson),
