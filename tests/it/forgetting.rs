@@ -94,6 +94,29 @@ fn a_proof_looks_into_every_export_wherever_it_stands() {
 }
 
 #[test]
+fn a_plain_forgetting_names_only_the_files_that_have_the_text() {
+    let home = Home::with(&ALONE);
+    let birds = ["heron", "stork", "ibis", "crane", "egret"];
+    let notes = birds.map(|bird| {
+        json!({ "external_id": bird, "text": format!("the {bird} stood in the reeds until noon") })
+    });
+    home.keep(&notes, &[]);
+    let out = home.folder().join("notes");
+    home.run_ok(&[
+        "export",
+        "--format",
+        "markdown",
+        "--out",
+        &out.to_string_lossy(),
+    ]);
+    let said = home.run_ok(&["forget", "stork"]);
+    assert!(said.contains("stork"), "{said}");
+    for other in ["heron", "ibis", "crane", "egret", "more exports"] {
+        assert!(!said.contains(other), "{other}: {said}");
+    }
+}
+
+#[test]
 fn a_backup_with_a_forgotten_text_is_to_be_deleted_and_a_branch_to_be_dropped() {
     let home = Home::with(&ALONE);
     home.keep(&[json!({ "text": long("heron"), "tags": ["birds"] })], &[]);

@@ -435,8 +435,9 @@ operation! {
     Undo(memory, asked: UndoArguments {
         /// What to undo: an action id from `diary`, or a memory id; your latest action by default.
         pub action: Option<String> as RecordKey,
-        /// Only say what would be undone.
-        #[arg(long)]
+        /// Only say it.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, help = "Only say what would be undone")]
         pub dry_run: bool,
     }) -> UndoneReport {
         let by_itself = list_upkeep(memory);

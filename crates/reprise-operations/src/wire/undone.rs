@@ -17,16 +17,16 @@ pub struct UndoneReport {
     /// Pairs that were marked as contradictions; the newer no longer ranks above the older.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<[String; 2]>,
-    /// Pairs of which both stayed; a person is asked about them again.
+    /// Pairs of which both stayed; they wait for a decision again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejoined: Vec<[String; 2]>,
-    /// Records that are again as they were before their last correction, or have their tags again.
+    /// Records as they were before their last change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reverted: Vec<String>,
-    /// What all of these say, as far as a line goes.
+    /// What they say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<String>,
-    /// Whether nothing was changed yet.
+    /// Nothing was changed yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub planned: bool,
 }

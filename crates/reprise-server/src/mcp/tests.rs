@@ -260,7 +260,7 @@ fn what_every_session_pays_for_is_small() {
     for (profile, count, tokens_max) in [
         (Profile::Lean, 4, 1_000),
         (Profile::Default, 10, 1_800),
-        (Profile::Full, 35, 8_000),
+        (Profile::Full, 35, 8_050),
         (Profile::Added(PROFILE), 25, 3_900),
     ] {
         let tools = tools::list(&whole_catalogue(), profile);

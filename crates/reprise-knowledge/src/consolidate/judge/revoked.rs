@@ -21,7 +21,8 @@ const ENDS: &[&[&str]] = &[
     &["statt"],
 ];
 /// Verbs of what is used.
-const USES: &str = "use uses using with prefer take verwenden verwende benutzen nutzen";
+const USES: &str = "\
+    use uses using with prefer take verwenden verwende benutzen nutzen nehmen nehme nimm";
 /// Words of a rule that say nothing of what it is about.
 const PLAIN: &str = "\
     from now on here always only and we i in this our the repo repository project any more anymore \
@@ -33,6 +34,8 @@ const GONE: &str = "gone out over dead history obsolete retired weg raus vorbei 
 const DECIDES: &str = "decided decide agreed agree chose entschieden beschlossen geeinigt";
 const KEEPS: &str = "stay stays remain stick keep bleiben bleibt";
 const KEPT_BEHIND: &str = "on at with bei to";
+/// Words before what was decided on.
+const DECIDED_FOR: &str = "for on f\u{fc}r fuer";
 /// Words that deny what follows them in a rule.
 const DENIES: &str = "no not never don't stop instead rather longer nie nicht statt";
 
@@ -47,6 +50,14 @@ pub(super) fn explain_revocation(one: &str, other: &str) -> Option<String> {
     }
     let revokes = |new: &str, old: &str| {
         let (words, old_words) = (split_lower_words(new), split_lower_words(old));
+        // Behind a comma may stand why.
+        let clause = new.split(", ").next().unwrap_or(new);
+        let clause = split_lower_words(clause);
+        let words = if list_revoked(&clause).next().is_some() {
+            clause
+        } else {
+            words
+        };
         let value = list_revoked(&words).find(|value| is_ordered(&old_words, value))?;
         let used: Vec<&str> = list_used(&words).collect();
         let known: Vec<String> = old_words.iter().map(|word| stem_word(word)).collect();
@@ -59,10 +70,17 @@ pub(super) fn explain_revocation(one: &str, other: &str) -> Option<String> {
                 || known.contains(&stem_word(word))
         };
         let is_decided = || old_words.iter().any(|word| is_in_words(DECIDES, word));
-        (words.iter().all(is_about_it) && states_rule(new) && (states_rule(old) || is_decided()))
+        let is_new = || states_rule(new) || begins_now(&words);
+        (words.iter().all(is_about_it) && is_new() && (states_rule(old) || is_decided()))
             .then(|| format!("they disagree about `{value}`"))
     };
     revokes(one, other).or_else(|| revokes(other, one))
+}
+
+/// Whether a text says what is used from now on, as German is worded: "ab sofort" is "now".
+fn begins_now(words: &[String]) -> bool {
+    let uses = words.get(1).is_some_and(|word| is_in_words(USES, word));
+    words.first().is_some_and(|word| word == "now") && uses
 }
 
 /// Lists what a rule uses: the word behind such a verb, or behind the time since which it holds.
@@ -107,8 +125,12 @@ fn is_ordered(words: &[String], value: &str) -> bool {
         .last()
         .is_some_and(|word| is_in_words(KEPT_BEHIND, word))
         && words.iter().any(|word| is_in_words(KEEPS, word));
+    let is_decided = before
+        .last()
+        .is_some_and(|word| is_in_words(DECIDED_FOR, word))
+        && words.iter().any(|word| is_in_words(DECIDES, word));
     let next = words
         .get(at + 1)
         .is_some_and(|word| is_in_words(USES, word));
-    (last || next || keeps) && !before.iter().any(|word| is_in_words(DENIES, word))
+    (last || next || keeps || is_decided) && !before.iter().any(|word| is_in_words(DENIES, word))
 }

@@ -71,6 +71,30 @@ fn a_rule_that_revokes_another_contradicts_it() {
     ] {
         assert!(contrary(old, new) && contrary(new, old), "{new}");
     }
+    for (decided, rule) in [
+        (
+            "We decided to stay on npm.",
+            "from now on we use pnpm here, npm is gone.",
+        ),
+        (
+            "We decided to stay on npm.",
+            "from now on pnpm, npm is gone here",
+        ),
+        (
+            "We decided to use Jenkins for the builds.",
+            "From now on we use Drone for the builds, Jenkins is out.",
+        ),
+        (
+            "Wir haben uns f\u{fc}r ReportLab entschieden, Geschwindigkeit geht vor.",
+            "Ab sofort nehmen wir WeasyPrint statt ReportLab, das Layout ist wichtiger",
+        ),
+    ] {
+        assert!(contrary(decided, rule), "{decided} | {rule}");
+    }
+    assert!(!contrary(
+        "We decided to stay on npm.",
+        "From now on we use vitest for the tests, jest is gone."
+    ));
     for (one, other) in [
         ("use tabs, not spaces", "use spaces, not tabs"),
         ("We always use pnpm in this repo", "use bun instead of pnpm"),

@@ -105,8 +105,8 @@ fn add_noted_contradictions(memory: &Snapshot, plan: &mut Plan) {
     });
 }
 
-/// Returns whether a person has decided a pair by saying so to an agent: the newer one is a sentence
-/// of a prompt that sets or ends a rule, or corrects a fact.
+/// Returns whether a person has decided a pair by saying so to an agent: the newer one is of a
+/// prompt, and sets or ends a rule or corrects a fact.
 fn is_decided_by_word(memory: &Snapshot, pair: &RelatedPair) -> bool {
     let read = |id: RecordId| memory.get(id).and_then(Result::ok);
     let is_prompt =

@@ -1,4 +1,4 @@
-//! What an undoing takes back, of which memories, and which action it takes back where none is named.
+//! What an undoing takes back, of which memories, and which action where none is named.
 
 use reprise_knowledge::{ConsolidationAction, UndoReport, list_actions};
 

@@ -59,7 +59,7 @@ operation! {
         #[schemars(length(min = 1))]
         #[arg(long, value_name = "TEXT")]
         pub grep: Option<String> as LineText,
-        /// Only rules, and what ended one. `type` has prompt, answer, lesson, decision, test, ...
+        /// Only rules; other types are `type`: prompt, answer, lesson, decision, test, commit.
         #[arg(long, help = "Only rules, and what ended one")]
         pub rules: bool,
         /// Memories per page [default: 50; at most 1000].

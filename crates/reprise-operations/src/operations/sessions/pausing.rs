@@ -113,7 +113,7 @@ operation! {
         /// Every pause.
         #[arg(long)]
         pub all: bool,
-        /// The project of the caller's folder: where nothing is named, its pause ends.
+        /// The project of the folder.
         #[schemars(extend("x-rare" = true))]
         #[arg(skip)]
         pub here: Option<String> as SelectorName,

@@ -276,7 +276,7 @@ fn find_topic(text: &str) -> Option<String> {
         .filter_map(|cue| Some(lower.find(cue)? + cue.len()));
     let begin = cues.min().unwrap_or(0);
     let told = text.get(begin..)?;
-    // Behind "to" stands what is done, and then to what.
+    // Behind "to" comes what is done, and then to what.
     let does = text.get(..begin).is_some_and(|cue| cue.ends_with(" to "));
     let is_plain = |word: &str| {
         let word = word.to_lowercase();

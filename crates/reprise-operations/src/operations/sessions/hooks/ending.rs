@@ -240,9 +240,19 @@ pub(super) fn find_done_sentence(text: &str) -> Option<&str> {
         .or_else(|| told().next())
 }
 
-/// Returns the first sentence that says what is left to do.
+/// Returns the first sentence that says what is left to do, with the one behind it if that says so,
+/// too: "`test_refund` still fails. Next: read the raw body."
 pub(super) fn find_left_sentence(text: &str) -> Option<&str> {
-    split_sentences(text).find(|sentence| says_left(sentence) && says_something(sentence))
+    let is_left = |sentence: &&str| says_left(sentence) && says_something(sentence);
+    let first = split_sentences(text).find(is_left)?;
+    let begin = text.find(first)?;
+    let behind = text.get(begin + first.len()..).unwrap_or_default();
+    let next = split_sentences(behind).find(|sentence| !sentence.is_empty());
+    let both = next.filter(is_left).and_then(|next| {
+        let end = begin + first.len() + behind.find(next)? + next.len();
+        text.get(begin..end)
+    });
+    Some(both.unwrap_or(first))
 }
 
 /// Whether a sentence says how something ended, and asks or promises nothing.

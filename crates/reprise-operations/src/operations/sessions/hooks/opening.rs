@@ -73,7 +73,7 @@ impl<'r> OpeningRole<'r> {
             RecordType::Answer => match (find_done_sentence(text), find_left_sentence(text)) {
                 (None, None) => Self::Nothing,
                 (done, left) => Self::Answer {
-                    done: done.filter(|done| left != Some(*done)),
+                    done: done.filter(|done| left.is_none_or(|left| !left.contains(*done))),
                     left,
                 },
             },

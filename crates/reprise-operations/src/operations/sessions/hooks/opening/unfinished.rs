@@ -7,8 +7,8 @@ use reprise_knowledge::fold_umlauts;
 
 /// Letters of a word that says what a sentence is about.
 const LETTERS_MIN: usize = 3;
-/// One part of so many of a sentence's words is enough to be about it.
-const SHARE: usize = 4;
+/// One of so many of a sentence's words is enough to be about it.
+const SHARE: usize = 5;
 /// Words of what is left that say nothing of what it is about.
 const PLAIN: &str = "\
     the and but for not use using with from that this these those have has had been are was were \

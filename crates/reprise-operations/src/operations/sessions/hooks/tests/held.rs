@@ -140,6 +140,11 @@ async fn nothing_that_was_replaced_begins_a_session_however_the_replacements_wer
             "The rule about Drone no longer applies, we use Woodpecker now.",
         ],
         [
+            "Wir haben uns f\u{fc}r ReportLab entschieden, Geschwindigkeit geht vor.",
+            "Ab sofort nehmen wir WeasyPrint statt ReportLab, das Layout ist wichtiger.",
+            "Vergiss die Regel mit WeasyPrint, wir nehmen jetzt Typst.",
+        ],
+        [
             "Wir haben entschieden, bei Jenkins zu bleiben.",
             "Ab jetzt nutzen wir hier Drone, Jenkins ist weg.",
             "Vergiss die Regel mit Drone, wir nehmen jetzt Woodpecker.",
@@ -178,7 +183,8 @@ async fn a_part_that_fails_is_open_until_the_whole_passes_again() {
 #[tokio::test]
 async fn what_is_left_stays_until_an_answer_or_a_commit_is_about_it() {
     let (_folder, memories, hooks) = start().await;
-    let left = "Next: use the RTT of the acked snapshot, not the ping.";
+    let left =
+        "The test net::lagcomp still fails. Next: use the RTT of the acked snapshot, not the ping.";
     let first = format!("I implemented the rewind of positions. {left}");
     hooks.say("one", &first).await;
     let other = "Entities are stored in an IndexMap now; iteration is deterministic.";
