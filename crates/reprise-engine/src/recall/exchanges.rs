@@ -1,6 +1,8 @@
 //! Exchanges: a stored prompt that asks, orders or complains, and the answer that ended its turn,
 //! are one thing to find. The prompt says what it was about, and the answer what came of it.
 
+use std::collections::BTreeSet;
+
 use reprise_index::{DocTraits, find_first_word_with_key};
 use reprise_rank::{Nearness, StepOfTurn, only_takes_note, read_told_clauses, type_term};
 use reprise_types::{MemoryRecord, RecordType};
@@ -10,6 +12,8 @@ use crate::snapshot::annotation_index::DISTILLED;
 
 /// Most prompts of a question whose turns are read: those that are nearest to it.
 const PROMPTS_MAX: usize = 32;
+/// Most other records whose turns are read: those that are nearest to it.
+const STEPS_MAX: usize = 16;
 /// Most records of a turn: between a prompt and its answer are tests, commits and what the agent
 /// said on the way.
 const TURN_MAX: usize = 64;
@@ -50,12 +54,7 @@ impl Exchanges {
         if traits.asks_for_questions || traits.asks_user {
             return exchanges;
         }
-        let is_prompt = |one: &&RecallCandidate| is_prompt(&one.traits);
-        let mut prompts: Vec<&RecallCandidate> = candidates.iter().filter(is_prompt).collect();
-        prompts.retain(|one| one.meaning > 0.0 || one.words > 0.0);
-        let nearest = |one: &&RecallCandidate| one.meaning + one.words;
-        prompts.sort_by(|a, b| nearest(b).total_cmp(&nearest(a)));
-        prompts.truncate(PROMPTS_MAX);
+        let prompts = find_prompts(scene, candidates);
         if prompts.is_empty() {
             return exchanges;
         }
@@ -71,17 +70,17 @@ impl Exchanges {
     }
 
     /// Adds the turn that a prompt began; `answers` are the records that are answers.
-    fn add_turn(&mut self, scene: &Scene<'_>, prompt: &RecallCandidate, answers: &[u32]) {
+    fn add_turn(&mut self, scene: &Scene<'_>, prompt: u32, answers: &[u32]) {
         let view = &scene.plan.view;
-        let turn = scene.list_followers(prompt.ordinal, TURN_MAX, is_prompt);
+        let turn = scene.list_followers(prompt, TURN_MAX, is_prompt);
         let is_answer = |at: &&u32| answers.binary_search(at).is_ok() && view.contains(**at);
         let answer = turn.iter().rfind(is_answer).copied();
         match read_role(scene, prompt, answer) {
             None | Some(PromptRole::Answers) => {}
-            Some(PromptRole::Unanswered) => self.unanswered.push(prompt.ordinal),
+            Some(PromptRole::Unanswered) => self.unanswered.push(prompt),
             Some(PromptRole::Leads) => {
                 let Some(answer) = answer else { return };
-                self.prompts.push((answer, prompt.ordinal));
+                self.prompts.push((answer, prompt));
                 let steps = turn.into_iter().filter(|step| *step != answer);
                 let steps = steps.map(|ordinal| Step { ordinal, answer });
                 self.steps.extend(steps);
@@ -151,22 +150,43 @@ impl Exchanges {
     }
 }
 
+/// Finds the stored prompts that are nearest to the question, and those in whose turns the nearest
+/// of the other records are.
+fn find_prompts(scene: &Scene<'_>, candidates: &[RecallCandidate]) -> BTreeSet<u32> {
+    let near = candidates.iter();
+    let near = near.filter(|one| one.meaning > 0.0 || one.words > 0.0);
+    let (prompts, others): (Vec<_>, Vec<_>) = near.partition(|one| is_prompt(&one.traits));
+    let prompts = take_nearest(prompts, PROMPTS_MAX);
+    let mut found: BTreeSet<u32> = prompts.map(|one| one.ordinal).collect();
+    let is_step = |one: &&RecallCandidate| !one.traits.by_user && one.traits.session.is_some();
+    let steps = take_nearest(others.into_iter().filter(is_step).collect(), STEPS_MAX);
+    found.extend(steps.filter_map(|step| scene.find_before(step.ordinal, TURN_MAX, is_prompt)));
+    found
+}
+
+/// Returns the candidates that are nearest to the question, by meaning and words.
+fn take_nearest(
+    mut candidates: Vec<&RecallCandidate>,
+    most: usize,
+) -> impl Iterator<Item = &RecallCandidate> {
+    let nearness = |one: &RecallCandidate| one.meaning + one.words;
+    candidates.sort_by(|a, b| nearness(b).total_cmp(&nearness(a)));
+    candidates.into_iter().take(most)
+}
+
 fn is_prompt(traits: &DocTraits) -> bool {
     traits.bare_prompt || traits.informative_prompt
 }
 
 /// Reads what a prompt is for the question; `None` if one of the two cannot be read.
-fn read_role(
-    scene: &Scene<'_>,
-    prompt: &RecallCandidate,
-    answer: Option<u32>,
-) -> Option<PromptRole> {
+fn read_role(scene: &Scene<'_>, prompt: u32, answer: Option<u32>) -> Option<PromptRole> {
     let read = |ordinal: u32| scene.snapshot.reader.read_record(ordinal).ok();
-    if prompt.traits.bare_prompt {
+    let traits = scene.index.doc_traits(prompt, &scene.plan.view)?;
+    if traits.bare_prompt {
         return Some(PromptRole::Leads);
     }
-    let record = read(prompt.ordinal)?;
-    if prompt.traits.instruction || has_lesson(scene, &record) {
+    let record = read(prompt)?;
+    if traits.instruction || has_lesson(scene, &record) {
         return Some(PromptRole::Answers);
     }
     let text = &record.body.text;
@@ -183,7 +203,7 @@ fn read_role(
     if told.is_empty() {
         return Some(PromptRole::Leads);
     }
-    let asks_for_told = || scene.plan.asks_for_fact && hold_words(scene, prompt.ordinal, &told);
+    let asks_for_told = || scene.plan.asks_for_fact && hold_words(scene, prompt, &told);
     let takes_note = || {
         let answer = read(answer);
         !leads_on && answer.is_some_and(|answer| only_takes_note(text, &answer.body.text))

@@ -301,6 +301,22 @@ impl<'a> Scene<'a> {
         followers
     }
 
+    /// Returns the first record before one in its session that `is_meant`, of the `most` nearest.
+    pub(super) fn find_before(
+        &self,
+        ordinal: u32,
+        most: usize,
+        is_meant: impl Fn(&DocTraits) -> bool,
+    ) -> Option<u32> {
+        let view = &self.plan.view;
+        let before = |at: &u32| view.neighbours(*at).0;
+        let mut earlier = std::iter::successors(before(&ordinal), before).take(most);
+        earlier.find(|at| {
+            let traits = self.index.doc_traits(*at, view);
+            traits.is_some_and(|traits| is_meant(&traits))
+        })
+    }
+
     /// Returns the standard score of a record's words.
     pub(super) fn words_score(&self, ordinal: u32) -> f32 {
         self.words.standard_score(self.lexical.score(ordinal)) * self.words_worth

@@ -120,3 +120,23 @@ pub(super) fn a_step_that_is_named_or_asked_for_stands_above_the_answer() {
         "{recall:?}"
     );
 }
+
+#[test]
+pub(super) fn what_came_of_a_turn_is_found_by_a_test_of_it_that_failed() {
+    let steps = [(
+        "`npm test` failed: routing of vans at night ... FAILED",
+        RecordType::Test,
+    )];
+    let mut bench = bench_with_turn("deliveries come too late", &steps, CAUSE);
+    let recall = bench.ask("get the test of the routing at night to pass", 2);
+    let ids = EngineBench::ids(&recall);
+    let place = |wanted: &str| ids.iter().position(|id| *id == wanted);
+    assert!(
+        place("told") < place("step-0") && place("told").is_some(),
+        "{recall:?}"
+    );
+    assert!(
+        !ids.contains(&"tidied") || place("tidied") > place("told"),
+        "{recall:?}"
+    );
+}

@@ -53,6 +53,7 @@ const SUITE: &[fn()] = &[
     exchanges::a_complaint_to_which_nothing_was_said_is_no_answer,
     exchanges::what_a_prompt_tells_stands_above_an_answer_that_takes_note_of_it,
     exchanges::a_step_that_is_named_or_asked_for_stands_above_the_answer,
+    exchanges::what_came_of_a_turn_is_found_by_a_test_of_it_that_failed,
     keeping::what_resonates_comes_first_and_says_why,
     keeping::other_words_are_doubted_by_meaning_alone,
     keeping::the_only_record_is_an_answer_where_it_is_near_alone,
