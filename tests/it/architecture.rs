@@ -9,6 +9,7 @@ mod circles;
 mod deadlines;
 mod files;
 mod folders;
+mod names;
 mod table;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ use circles::find_circles;
 use deadlines::{PAGE, waits_without_row};
 use files::{MAY_OPEN, openers};
 use folders::crowded_folders;
+use names::{ADRS, KnownNames, names_of_nothing, read_decisions, wrong_list};
 use reprise_tests::{PackageManifest, SourceFile, WorkspaceTree};
 use table::{BARE, COMPOSITION, DOUBLES, FENCES, ROOMS};
 
@@ -40,6 +42,12 @@ fn every_package_keeps_to_the_table() {
         over_budget(&tree.sources),
         missing_from_page(&tree.manifests, &text("docs/ARCHITECTURE.md")),
         lost_steps(&tree.sources, &text("docs/ARCHITECTURE.md")),
+        names_of_nothing(
+            "docs/ARCHITECTURE.md",
+            &text("docs/ARCHITECTURE.md"),
+            &KnownNames::of_tree(&tree),
+        ),
+        wrong_list(&text(&format!("{ADRS}/README.md")), &read_decisions(&tree)),
         unbare(&tree.manifests, &tree.sources),
         waits_without_row(&tree.sources, &text(PAGE)),
     ]
