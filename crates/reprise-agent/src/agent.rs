@@ -156,7 +156,7 @@ impl MemoryAgentState {
                     let counting = handle
                         .run_on_engine(|engine: &mut Engine| engine.stats_job())
                         .await?;
-                    Ok(run_blocking(counting).await?)
+                    run_blocking(counting).await
                 });
             }
             request => self.dispatch_run_event(request),

@@ -80,4 +80,4 @@ pub use supervisor::{
     Children, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
     MemorySupervisorState,
 };
-pub use threads::{WorkPanicked, run_blocking, spawn_blocking_on};
+pub use threads::{run_blocking, spawn_blocking_on};

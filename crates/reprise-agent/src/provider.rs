@@ -38,10 +38,6 @@ impl ActorMemoryProvider {
         Self { budget, ..self }
     }
 
-    pub fn user(&self) -> &UserId {
-        &self.user
-    }
-
     /// Stores records (see [`MemoryAgentMsg::Ingest`]).
     pub async fn observe(&self, records: Vec<NewRecord>) -> Result<Vec<WriteOutcome>, MemoryError> {
         let permit = self.admission.admit_write(&self.user, &records)?;
@@ -89,7 +85,7 @@ impl ActorMemoryProvider {
 
     /// Runs a recall within the time budget; `vector` is the question's where the caller has it.
     #[tracing::instrument(level = "debug", skip_all, fields(user = %self.user))]
-    pub async fn recall(
+    pub async fn recall_with_vector(
         &self,
         request: RecallRequest,
         vector: Option<Embedding>,
@@ -112,7 +108,7 @@ impl ActorMemoryProvider {
 #[async_trait]
 impl MemoryProvider for ActorMemoryProvider {
     async fn execute_recall(&self, request: RecallRequest) -> Result<RecallResponse, MemoryError> {
-        self.recall(request, None).await
+        self.recall_with_vector(request, None).await
     }
 
     async fn begin_run(&self, mut run: RunBeginning) -> Result<(), MemoryError> {
@@ -164,7 +160,7 @@ impl MemoryProvider for ActorMemoryProvider {
             top_k: context_candidate_count(budget),
             ..RecallRequest::new(query)
         };
-        let recall = self.recall(request, None).await?;
+        let recall = self.recall_with_vector(request, None).await?;
         Ok(build_context_block(&recall, budget, system_entropy()))
     }
 }

@@ -5,21 +5,9 @@ use tokio::sync::oneshot;
 
 use reprise_types::{MemoryError, spawn_or_return};
 
-/// The error of work that panicked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the work broke off; report this, with the log")]
-pub struct WorkPanicked;
-
-impl From<WorkPanicked> for MemoryError {
-    fn from(error: WorkPanicked) -> Self {
-        let message = error.to_string();
-        Self::Storage { message }
-    }
-}
-
 /// Runs work on a blocking thread of tokio, or on one of the runtime's own threads if the system
 /// refuses another. A panic is logged.
-pub async fn run_blocking<T, W>(work: W) -> Result<T, WorkPanicked>
+pub async fn run_blocking<T, W>(work: W) -> Result<T, MemoryError>
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
@@ -29,8 +17,9 @@ where
         tokio::spawn(async move { work() });
     }
     answer.await.map_err(|_| {
-        tracing::error!("work on a blocking thread panicked");
-        WorkPanicked
+        let message = "the work broke off; report this, with the log".to_owned();
+        tracing::error!("{message}");
+        MemoryError::Storage { message }
     })
 }
 

@@ -2,7 +2,6 @@
 //!
 //! The kinds, their HTTP statuses, the way from memory's errors.
 
-use reprise_agent::WorkPanicked;
 use reprise_engine::EngineError;
 use reprise_types::{ErrorKind, MemoryError};
 use serde::{Deserialize, Serialize};
@@ -191,12 +190,6 @@ impl From<MemoryError> for Problem {
             _ => ProblemKind::Internal,
         };
         Self::from_failure(kind, &error)
-    }
-}
-
-impl From<WorkPanicked> for Problem {
-    fn from(error: WorkPanicked) -> Self {
-        Self::from_failure(ProblemKind::Internal, &error)
     }
 }
 

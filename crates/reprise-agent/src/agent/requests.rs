@@ -420,7 +420,7 @@ impl RequestContext {
             stages.search.record(began.elapsed());
             recall
         });
-        Ok(search.await?)
+        search.await
     }
 }
 

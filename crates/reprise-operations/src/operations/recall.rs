@@ -162,7 +162,8 @@ impl Memory {
         // A recall holds much: on the heap, so that whatever waits for one need not.
         let recall = Box::pin(self.rank(&asked)).await?;
         let ranked: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
-        let found = if self.exists() {
+        // What others published needs nothing of the user's own memory.
+        let found = if self.exists() && asked.scope != RecallScope::Global {
             let complete =
                 move |memory: &Snapshot| complete_answer(Some(memory), &asked, &calendar, recall);
             self.run_on_snapshot(complete).await?
@@ -218,7 +219,7 @@ impl Memory {
             Some(within) => service.provider(&self.user).with_recall_budget(within),
             None => service.patient_provider(&self.user),
         };
-        let found = provider.recall(request, vector);
+        let found = provider.recall_with_vector(request, vector);
         let recall = found.instrument(span.clone()).await?;
         let first = recall.results.first().map(|result| result.record.id);
         note_records_in_span(&span, recall.results.len(), first);

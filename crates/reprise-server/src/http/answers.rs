@@ -11,8 +11,9 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use reprise_agent::{WorkPanicked, spawn_blocking_on};
+use reprise_agent::spawn_blocking_on;
 use reprise_operations::{Problem, ProblemKind};
+use reprise_types::MemoryError;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
@@ -39,8 +40,8 @@ impl From<Problem> for Refusal {
     }
 }
 
-impl From<WorkPanicked> for Refusal {
-    fn from(error: WorkPanicked) -> Self {
+impl From<MemoryError> for Refusal {
+    fn from(error: MemoryError) -> Self {
         Self::from(Problem::from(error))
     }
 }

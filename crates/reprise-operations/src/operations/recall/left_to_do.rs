@@ -36,14 +36,14 @@ pub(super) fn put_open_work_first(
         return;
     };
     let mut projects = match &asked.request.filter.project {
-        Some(project) => AskedProjects::named(project),
+        Some(project) => AskedProjects::of_project(project),
         None => find_projects(memory, &work, calendar),
     };
     if let Some(hook) = asked.hook()
         && !projects.are_named
         && !work.needs_project
     {
-        projects = AskedProjects::named(&hook.project);
+        projects = AskedProjects::of_project(&hook.project);
     }
     let is_asked = |part: &WorkPart| part.is_open || work.work == AskedWork::LeftOff;
     let list_asked = |project: &String| {
@@ -117,7 +117,7 @@ struct AskedProjects {
 }
 
 impl AskedProjects {
-    fn named(project: &str) -> Self {
+    fn of_project(project: &str) -> Self {
         Self {
             names: vec![project.to_owned()],
             are_named: true,

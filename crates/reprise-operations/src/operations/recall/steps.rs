@@ -1,4 +1,4 @@
-//! The one function that changes an answer after it was ranked, for whoever asks: an operation, a
+//! The one function that changes an answer after it was ranked, for all that ask: an operation, a
 //! tool, Ask, the hook of a prompt.
 //!
 //! Its steps, in their order:
@@ -6,11 +6,11 @@
 //! 1. What is left to do, or which rules there are, comes first where that is asked.
 //! 2. What its reader is not told is left out.
 //! 3. Failures that a later run ended are marked.
-//! 4. Lessons stand in the place of the prompts that they were learned from; what came in by that
+//! 4. Lessons take the place of the prompts that they were learned from; what came in by that
 //!    and its reader is not told is left out.
 //! 5. As many as were asked for stay, and it is decided which of them are shown.
-//! 6. In a prompt what ended a rule stands in the place of the rule, and rules for which the
-//!    session had no room at its beginning are shown.
+//! 6. In a prompt what ended a rule takes the place of the rule, and rules for which the session
+//!    had no room at its beginning are shown.
 //!
 //! Before it the user's own memory is ranked (with a cross-encoder, if one is chosen) and what
 //! checkouts and others share is merged in. After it what came in is added to what an outcome may
