@@ -99,7 +99,7 @@ fn add_noted_contradictions(memory: &Snapshot, plan: &mut Plan) {
         }
     }
     leave_out_copies(memory, &mut plan.contradictions);
-    // What is not noted yet is still to be noted.
+    // A pair that nobody has noted yet is still to be noted.
     plan.contradictions.retain(|pair| {
         !noted_pairs.contains(&sorted(pair.pair)) || !is_decided_by_word(memory, pair)
     });

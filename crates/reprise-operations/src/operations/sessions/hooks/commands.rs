@@ -42,6 +42,9 @@ impl Memory {
             return Ok(());
         };
         let record = self.words_record(report, &text, what);
+        let storing =
+            self.run_on_session(&report.session, |session| Arc::clone(&session.storing_run));
+        let _turn = storing.lock().await;
         let times = self.count_times_run(&record).await?;
         self.store_words_again(record, times).await.map(drop)
     }

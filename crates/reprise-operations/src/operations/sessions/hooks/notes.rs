@@ -49,6 +49,8 @@ pub(crate) struct LiveSession {
     pub(super) shortened: Option<DateTime<Utc>>,
     /// Files edited since its agent last answered.
     pub(super) edited: BTreeSet<String>,
+    /// Held while a run of a command is counted and stored: the next one is counted after it.
+    pub(super) storing_run: Arc<tokio::sync::Mutex<()>>,
     /// Requests whose programs went on without the answer, by their keys; the oldest first.
     late: VecDeque<String>,
     /// What its last prompt was answered with, for a program that went on without it.
