@@ -102,6 +102,13 @@ impl AskedRecall {
         self.request.as_of.is_none() && self.request.filter == of_project
     }
 
+    /// Returns why the reader is not told a step of a turn, if it has the answer that ended the turn.
+    pub(super) fn knows_what_came_of(&self, step: &RetrievedMemory) -> Option<LeftOutReason> {
+        let answer = step.why.step_of?;
+        let seen = &self.hook()?.seen;
+        seen.contains(&answer).then_some(LeftOutReason::Seen)
+    }
+
     /// Returns why the reader is not told a memory, if it is not.
     pub(super) fn reason_to_leave_out(&self, record: &MemoryRecord) -> Option<LeftOutReason> {
         let question = &self.request.query;

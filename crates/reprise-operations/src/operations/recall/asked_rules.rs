@@ -76,6 +76,13 @@ pub(super) fn put_rules_first(
     count
 }
 
+/// Shows every rule that was plainly asked for, however few results an answer shows else.
+pub(super) fn show_all_rules(recall: &mut RecallResponse) {
+    for one in recall.results.iter_mut() {
+        one.shown |= one.why.is_certain && one.why.reason == IS_RULE;
+    }
+}
+
 /// Returns a rule as a result that was plainly asked for.
 fn to_certain_rule(record: MemoryRecord) -> RetrievedMemory {
     RetrievedMemory {

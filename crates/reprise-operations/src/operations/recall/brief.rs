@@ -113,10 +113,9 @@ operation! {
         let Arguments {
             full, max_tokens, ..
         } = arguments;
-        let limit = max_tokens.map_or(TOP_K_DEFAULT, context_candidate_count);
         let asked = recall::RecallArguments {
             query: arguments.query,
-            limit: Some(arguments.limit.unwrap_or(limit)),
+            limit: arguments.limit.or(max_tokens.map(context_candidate_count)),
             filter: arguments.filter,
             as_of: arguments.as_of,
             scope: arguments.scope,

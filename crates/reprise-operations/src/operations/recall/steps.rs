@@ -20,7 +20,7 @@ use reprise_engine::{decide_shown, remove_sensitive};
 use reprise_types::RecallResponse;
 
 use super::asked::{AnswerReader, AskedRecall};
-use super::asked_rules::put_rules_first;
+use super::asked_rules::{put_rules_first, show_all_rules};
 use super::ended_failures::mark_ended_failures;
 use super::ended_rules::replace_ended_rules;
 use super::left_out_rules::show_left_out_rules;
@@ -59,10 +59,11 @@ pub(super) fn complete_answer(
         sensitive: 0,
         is_answered: false,
     };
-    let mut most = asked.request.top_k;
+    let (mut most, mut rules) = (asked.request.top_k, 0);
     if let Some(memory) = memory {
         put_open_work_first(memory, asked, calendar, &mut found.recall);
-        most = most.max(put_rules_first(memory, asked, calendar, &mut found.recall));
+        rules = put_rules_first(memory, asked, calendar, &mut found.recall);
+        most = most.max(rules);
     }
     leave_out(asked, &mut found);
     if let Some(memory) = memory {
@@ -72,6 +73,9 @@ pub(super) fn complete_answer(
     }
     found.recall.results.truncate(most);
     decide_shown(&mut found.recall);
+    if rules > 0 {
+        show_all_rules(&mut found.recall);
+    }
     found.is_answered = found.recall.results.iter().any(|one| one.shown);
     if let (Some(memory), Some(hook)) = (memory, asked.hook()) {
         replace_ended_rules(memory, &hook.seen, &mut found.recall);
@@ -97,6 +101,7 @@ fn leave_out(asked: &AskedRecall, found: &mut FoundAnswer) {
     let count = recall.results.len();
     recall.results.retain(|one| {
         let left_out = asked.reason_to_leave_out(&one.record);
+        let left_out = left_out.or_else(|| asked.knows_what_came_of(one));
         match noted.iter_mut().find(|known| known.id == one.record.id) {
             Some(known) => known.left_out = known.left_out.or(left_out),
             None => noted.push(NotedRecord {

@@ -181,6 +181,19 @@ async fn a_part_that_fails_is_open_until_the_whole_passes_again() {
 }
 
 #[tokio::test]
+async fn a_run_that_ends_while_another_one_is_being_stored_is_counted_after_it() {
+    let (_folder, memories, hooks) = start().await;
+    hooks.run_command("one", "cargo test", true).await;
+    tokio::join!(
+        hooks.run_command("one", "cargo test lag", false),
+        hooks.run_command("one", "cargo test", true),
+    );
+    let begun = hooks.begin("two").await;
+    assert!(!begun.contains("Open: "), "{begun}");
+    memories.shut_down().await;
+}
+
+#[tokio::test]
 async fn what_is_left_stays_until_an_answer_or_a_commit_is_about_it() {
     let (_folder, memories, hooks) = start().await;
     let left =
@@ -244,5 +257,29 @@ async fn an_edited_rule_stays_a_rule_and_what_a_person_learned_by_hand_is_told()
     assert!(begun.contains(&["Rule: ", corrected].concat()), "{begun}");
     assert!(begun.contains(by_hand), "{begun}");
     assert!(!begun.contains(rule), "{begun}");
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_asks_which_rules_there_are_is_told_all_that_hold() {
+    let (_folder, memories, hooks) = start().await;
+    for rule in RULES {
+        hooks.tell("one", rule).await;
+    }
+    hooks
+        .tell("two", "Merges ohne Review sind wieder erlaubt.")
+        .await;
+    let asked = crate::operations::recall::RecallArguments {
+        query: "what rules do we have in this project".to_owned(),
+        ..Default::default()
+    };
+    let found = placed::recall_answer(&hooks.memory, &asked);
+    let found = found.await.unwrap();
+    let shown = found.results.iter().filter(|hit| hit.shown);
+    let shown: Vec<&str> = shown.map(|hit| hit.text.as_str()).collect();
+    for rule in RULES {
+        let holds = rule != "Keine Merges ohne Review.";
+        assert_eq!(shown.contains(&rule), holds, "{rule}: {shown:?}");
+    }
     memories.shut_down().await;
 }
