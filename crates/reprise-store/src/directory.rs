@@ -283,9 +283,20 @@ impl LogDirectory {
         u16::try_from(index + 1).unwrap_or(0)
     }
 
-    /// Merges a later directory to make up for missing commits: their records are lost, but the
-    /// records that they forgot stay forgotten. A record of which the later one knows no more than
-    /// that it is not live is lost as well. Returns the ordinals of these.
+    /// Takes over the place of a record whose commit cannot be read: its own block may be whole,
+    /// which each read of it proves.
+    fn take_over_place(&mut self, ordinal: usize, slot: &Slot, spaces: &[EmbeddingSpace]) {
+        let space = slot.space_of(spaces);
+        let space = space.map_or(0, |space| self.intern_space(space));
+        if let Some(own) = self.slots.get_mut(ordinal) {
+            *own = Slot { space, ..*slot };
+            self.lost = self.lost.saturating_sub(1);
+        }
+    }
+
+    /// Merges a later directory to make up for missing commits: their records are where it says,
+    /// and the records that they forgot stay forgotten. A record of which the later one knows no
+    /// more than that it is not live is lost. Returns the ordinals of these that were live.
     pub(crate) fn merge_later(&mut self, later: &Self) -> Vec<u32> {
         let mut lost = Vec::new();
         for (ordinal, slot) in later.slots.iter().enumerate() {
@@ -298,6 +309,9 @@ impl LogDirectory {
                 .flatten();
             match (slot.state, tombstone) {
                 _ if own == Some(SlotState::Forgotten) => {}
+                (SlotState::Live, _) if own == Some(SlotState::Lost) => {
+                    self.take_over_place(ordinal, slot, &later.spaces);
+                }
                 (SlotState::Live, _) => {}
                 (_, Some(tombstone)) => {
                     let place = self.push_tombstone(tombstone.clone());

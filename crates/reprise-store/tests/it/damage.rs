@@ -322,6 +322,36 @@ fn what_a_lost_commit_of_a_compacted_file_had_forgotten_stays_forgotten() {
 }
 
 #[test]
+fn a_damaged_block_costs_its_records_however_the_file_is_opened() {
+    let disk = SimDisk::new();
+    let records: Vec<_> = (0..200).map(|seed| record(seed, "a text")).collect();
+    let steps = [
+        WorkloadStep::Commit(records),
+        WorkloadStep::Checkpoint,
+        WorkloadStep::Commit(vec![record(900, "the last")]),
+    ];
+    let (log, model, failed) = run_steps(&disk, &steps);
+    assert!(failed.is_none());
+    drop(log);
+    let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
+    let segments = list_segments(&disk, &testing::log_path()).unwrap();
+    let commit = segments.iter().find(|s| s.name == "commit").unwrap();
+    // A byte of the first block.
+    bytes[commit.offset as usize + 64 + 80 + 30] ^= 4;
+    let mut missing = Vec::new();
+    for verify in [Verify::Tail, Verify::Everything] {
+        let disk = disk_with(&bytes);
+        let mut log = open(&disk, verify).log;
+        testing::apply_step(&mut log, &WorkloadStep::Checkpoint).unwrap();
+        drop(log);
+        let log = open(&disk, Verify::Tail).log;
+        missing.push(count_true_records(&log, &model, &format!("{verify:?}")));
+    }
+    assert!((1..=32).contains(&missing[0]), "{missing:?}");
+    assert_eq!(missing[0], missing[1]);
+}
+
+#[test]
 fn a_scrub_finds_what_opening_did_not_look_at() {
     let (mut bytes, _) = sample_file(true);
     bytes[200] ^= 1;
