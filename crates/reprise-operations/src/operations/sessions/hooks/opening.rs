@@ -502,29 +502,62 @@ fn list_project_lines(
             _ => {}
         }
     }
-    to_do.truncate(LEFT_MAX);
-    // What is left says more than which files it is in, and so does what holds.
-    if !to_do.is_empty() {
-        edited.clear();
-    }
-    ended.truncate(LAST_MAX.saturating_sub(to_do.len()));
-    ended.extend(to_do);
-    let told = ended.len();
-    edited.truncate(LAST_MAX.saturating_sub(told));
     let rules = holding.rules.iter();
     let rules = rules.map(|rule| line(rule, RULE, skip_greeting(&rule.text)));
-    let mut lines: Vec<OpeningLine> = rules.collect();
-    let most = LINES_MAX.saturating_sub(lines.len()).max(OTHERS_MIN);
-    let kept = holding.decided.len().min(DECIDED_KEPT);
     let held = holding.decided.iter().chain(&holding.lessons);
     let held = held.map(|record| line(record, "", skip_greeting(&record.text)));
-    let mut seen = BTreeSet::new();
-    let others = ended.into_iter().chain(held).chain(notes).chain(edited);
-    let others = others.filter(|line| seen.insert(line.view.text.to_lowercase()));
-    let others: Vec<OpeningLine> = others.take(most).collect();
-    // All that is open is told where the others leave room.
-    let room = most.saturating_sub(told + kept);
-    open.truncate(OPEN_MAX.min(room).max(most.saturating_sub(others.len())));
-    lines.extend(open.into_iter().chain(others).take(most));
-    (lines, holding.left_out)
+    let parts = OpeningParts {
+        rules: rules.collect(),
+        open,
+        ended,
+        to_do,
+        edited,
+        decided: holding.decided.len(),
+        held: held.collect(),
+        notes,
+    };
+    (parts.arrange(), holding.left_out)
+}
+
+/// The lines that a session may begin with, by what they are, each the newest first.
+struct OpeningParts {
+    rules: Vec<OpeningLine>,
+    open: Vec<OpeningLine>,
+    ended: Vec<OpeningLine>,
+    to_do: Vec<OpeningLine>,
+    edited: Vec<OpeningLine>,
+    /// How many of those that hold were decided.
+    decided: usize,
+    /// What was decided, and other lessons.
+    held: Vec<OpeningLine>,
+    notes: Vec<OpeningLine>,
+}
+
+impl OpeningParts {
+    /// Returns the lines for which there is room, in their order: all rules, and some of the others.
+    fn arrange(mut self) -> Vec<OpeningLine> {
+        self.to_do.truncate(LEFT_MAX);
+        // What is left says more than which files it is in, and so does what holds.
+        if !self.to_do.is_empty() {
+            self.edited.clear();
+        }
+        let most = LAST_MAX.saturating_sub(self.to_do.len());
+        self.ended.truncate(most);
+        self.ended.extend(self.to_do);
+        let told = self.ended.len();
+        self.edited.truncate(LAST_MAX.saturating_sub(told));
+        let mut lines = self.rules;
+        let most = LINES_MAX.saturating_sub(lines.len()).max(OTHERS_MIN);
+        let mut seen = BTreeSet::new();
+        let others = self.ended.into_iter().chain(self.held);
+        let others = others.chain(self.notes).chain(self.edited);
+        let others = others.filter(|line| seen.insert(line.view.text.to_lowercase()));
+        let others: Vec<OpeningLine> = others.take(most).collect();
+        // All that is open is told where the others leave room.
+        let room = most.saturating_sub(told + self.decided.min(DECIDED_KEPT));
+        let room = OPEN_MAX.min(room).max(most.saturating_sub(others.len()));
+        self.open.truncate(room);
+        lines.extend(self.open.into_iter().chain(others).take(most));
+        lines
+    }
 }

@@ -514,35 +514,6 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
 }
 
 #[tokio::test]
-async fn what_left_no_trace_gets_no_credit() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = memories.user_memory(&"ada".parse().unwrap());
-    let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
-    memory.store_one(fact).await.unwrap();
-    for (session, said, runs) in [
-        (
-            "one",
-            "I have looked at it and everything is fine again.",
-            0,
-        ),
-        ("two", "It is the rounding that has changed since March.", 1),
-    ] {
-        let given = memory
-            .handle_hook(HookEvent::UserPrompt, prompt(session))
-            .await;
-        assert!(given.unwrap().context.contains("rounding"));
-        let mut answer = prompt(session);
-        answer.text = said.to_owned();
-        memory.handle_hook(HookEvent::Stop, answer).await.unwrap();
-        let ended =
-            memory.run_on_engine(|engine| engine.snapshot().learner().runs_newest_first().count());
-        assert_eq!(ended.await.unwrap(), runs, "{said}");
-    }
-    memories.shut_down().await;
-}
-
-#[tokio::test]
 async fn a_session_begins_with_what_matters() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
