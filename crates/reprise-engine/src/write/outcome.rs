@@ -223,14 +223,21 @@ impl Snapshot {
     }
 }
 
-/// Whether two records say the same, but each another figure: nobody may have compared them yet.
+/// Whether two records tell of the same thing, but each another figure: nobody may have compared
+/// them yet. Of the words of the shorter one half or more are in the other.
 fn differ_in_figures(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
-    let is_figure = |word: &String| word.chars().any(|c| c.is_ascii_digit());
-    let only_figures = |own: &BTreeSet<String>, not: &BTreeSet<String>| {
-        let mut differ = own.difference(not).peekable();
-        differ.peek().is_some() && differ.all(is_figure)
+    let is_figure = |word: &&String| word.chars().any(|c| c.is_ascii_digit());
+    let has_own_figure = |own: &BTreeSet<String>, not: &BTreeSet<String>| {
+        own.difference(not).any(|word| is_figure(&word))
     };
-    only_figures(one, other) && only_figures(other, one)
+    let count_words = |own: &BTreeSet<String>| own.iter().filter(|word| !is_figure(word)).count();
+    let shared = one
+        .intersection(other)
+        .filter(|word| !is_figure(word))
+        .count();
+    has_own_figure(one, other)
+        && has_own_figure(other, one)
+        && 2 * shared >= count_words(one).min(count_words(other))
 }
 
 /// Whether `output`, on one line in lower case, has the beginning of a text.

@@ -1,7 +1,7 @@
 //! Leads are records that only ask: a stored prompt, a request that was made before, and a turn
 //! that says nothing beyond the question. They are no answers and lower no answer's probability;
 //! the records that followed them gain. A stored prompt that also tells something is a candidate,
-//! and what came of it stands above it, unless the prompt itself tells what is asked for. The steps
+//! and what came of it comes before it, unless the prompt itself tells what is asked for. The steps
 //! on the way to an answer stand below it.
 
 use crate::fuse::scored::{Lift, ScoredCandidate, select_best};

@@ -102,7 +102,7 @@ impl AskedRecall {
         self.request.as_of.is_none() && self.request.filter == of_project
     }
 
-    /// Returns why the reader is not told a step of a turn, if it has the answer that ended the turn.
+    /// Returns why the reader is not told a step of a turn: it has the answer that ended the turn.
     pub(super) fn knows_what_came_of(&self, step: &RetrievedMemory) -> Option<LeftOutReason> {
         let answer = step.why.step_of?;
         let seen = &self.hook()?.seen;

@@ -44,7 +44,8 @@ pub(super) fn find_taught_prompts(
         let mut taught = match one.record_type() {
             RecordType::Answer => {
                 let noted = judge_answer(memory, one, &over);
-                let is_taught = list_lesson_ids(memory, one.id).next().is_some();
+                let is_taught = list_lesson_ids(memory, one.id).next().is_some()
+                    || memory.text_forgotten_at(&one.text).is_some();
                 noted.or_else(|| is_taught.then(|| judge_told(memory, one, seen))?)?
             }
             _ => judge_told(memory, one, seen)?,

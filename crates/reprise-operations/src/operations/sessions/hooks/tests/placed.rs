@@ -144,3 +144,42 @@ async fn an_outcome_may_name_a_recall_whose_vector_its_caller_gave() {
     let outcome = ada.call("outcome", outcome).await;
     assert_eq!(outcome["learned"], 1);
 }
+
+#[tokio::test]
+async fn trouble_that_comes_back_gets_what_came_of_it_and_neither_its_steps_nor_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let hooks = Hooks::of(&memories);
+    let came = "Each row asked for its own address. One statement joins them now.";
+    let ran = HookReport {
+        command: "npm test parcels".to_owned(),
+        printed: "Tests  80 passed (80)".to_owned(),
+        succeeded: Some(true),
+        ..report("one", "shop", "")
+    };
+    for (event, report) in [
+        (
+            HookEvent::UserPrompt,
+            report("one", "shop", "the list of parcels is slow"),
+        ),
+        (HookEvent::PostTool, ran),
+        (HookEvent::Stop, report("one", "shop", came)),
+        (HookEvent::SessionEnd, report("one", "shop", "")),
+    ] {
+        hooks.memory.handle_hook(event, report).await.unwrap();
+    }
+    let again = "the list of parcels is slow again";
+    for session in ["two", "three"] {
+        let given = hooks.ask(session, again).await;
+        assert_eq!(given.matches(came).count(), 1, "{given}");
+        assert!(!given.contains("npm test parcels"), "{given}");
+        assert!(!given.contains(again), "{given}");
+    }
+    // What the session has already leaves no room for its steps.
+    let given = hooks.ask("three", again).await;
+    assert!(
+        !given.contains("npm test parcels") && !given.contains(came),
+        "{given}"
+    );
+    memories.shut_down().await;
+}
