@@ -23,7 +23,8 @@ const BASELINE_SHRINK: f32 = 1.0;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EvidenceLearner {
-    /// Numbers of the runs that used each record, oldest first.
+    /// Numbers of the runs that used each record, oldest first. A record that any run in the
+    /// journal names is there, also if all that count of its runs were withdrawn.
     pub(crate) uses: CowMap<Vec<u64>>,
 }
 
@@ -52,12 +53,14 @@ impl EvidenceLearner {
     pub(crate) fn remove_use(&mut self, record: RecordId, run: u64) {
         let uses = self.uses.entry_or_default(record);
         uses.retain(|number| *number != run);
-        if uses.is_empty() {
-            self.uses.remove(record);
-        }
     }
 
-    /// Removes a record, and returns whether it had any uses.
+    /// Iterates over the records with evidence.
+    pub(crate) fn iter_used(&self) -> impl Iterator<Item = (&RecordId, &Vec<u64>)> {
+        self.uses.iter().filter(|(_, runs)| !runs.is_empty())
+    }
+
+    /// Removes a record, and returns whether any run may name it.
     pub(crate) fn remove_record(&mut self, record: RecordId) -> bool {
         let known = self.uses.get(record).is_some();
         self.uses.remove(record);

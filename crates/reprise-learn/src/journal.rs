@@ -86,19 +86,41 @@ impl Journal {
 
     /// Adds a run without dropping older ones, as a restored journal needs it; returns its number.
     pub(crate) fn restore(&mut self, mut run: FinishedRun) -> u64 {
-        let (number, first) = (self.runs.next_number(), self.runs.first_number());
-        for step in &mut run.chain {
-            // A record is the result of one run.
+        let number = self.runs.next_number();
+        self.claim_results(&mut run.chain, number);
+        self.runs.push(Arc::new(run));
+        number
+    }
+
+    /// Changes the chain of a run, if the journal still has it.
+    pub(crate) fn change_chain(&mut self, number: u64, change: impl FnOnce(&mut Vec<ChainStep>)) {
+        let Some(run) = self.run_mut(number) else {
+            return;
+        };
+        let mut chain = std::mem::take(&mut run.chain);
+        for result in chain.iter().filter_map(|step| step.result) {
+            self.results.remove(result);
+        }
+        change(&mut chain);
+        self.claim_results(&mut chain, number);
+        if let Some(run) = self.run_mut(number) {
+            run.chain = chain;
+        }
+    }
+
+    /// Notes of which run the results of a chain are, without those of another run: a record is the
+    /// result of one.
+    fn claim_results(&mut self, chain: &mut [ChainStep], number: u64) {
+        let first = self.runs.first_number();
+        for step in &mut *chain {
             let of = |result: &RecordId| self.results.get(*result);
             step.result = step
                 .result
                 .filter(|result| of(result).is_none_or(|of| *of < first));
         }
-        for result in run.chain.iter().filter_map(|step| step.result) {
+        for result in chain.iter().filter_map(|step| step.result) {
             self.results.insert(result, number);
         }
-        self.runs.push(Arc::new(run));
-        number
     }
 
     /// Returns the run for writing; `None` if the journal no longer has it.

@@ -175,9 +175,8 @@ impl Learner {
 
     /// Adds a step that became known after the run's end to its chain.
     pub(crate) fn add_late_step(&mut self, number: u64, action: &str, result: Option<RecordId>) {
-        if let Some(run) = self.journal.run_mut(number) {
-            add_to_chain(&mut run.chain, action, result);
-        }
+        self.journal
+            .change_chain(number, |chain| add_to_chain(chain, action, result));
     }
 
     /// Changes a run in the journal, and both gates with it; returns `None` if the run was
@@ -264,7 +263,7 @@ impl Learner {
 
     /// Removes a forgotten record.
     pub fn forget_record(&mut self, record: RecordId) {
-        // Every record of a run has evidence, so a record without evidence is in no run.
+        // Every record of a run is known there, so one that is not is in no run.
         if self.evidence.remove_record(record) {
             self.journal.remove_used_record(record);
         }
@@ -314,7 +313,7 @@ impl Learner {
             let mut used = vec![0.0; self.dimensions];
             let mut count = 0.0_f32;
             for record in &run.used {
-                if self.evidence.uses.get(*record).is_some() && vector(*record, &mut buffer) {
+                if vector(*record, &mut buffer) {
                     fit::add_scaled(&mut used, 1.0, &buffer);
                     count += 1.0;
                 }

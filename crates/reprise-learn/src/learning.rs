@@ -14,7 +14,7 @@ use reprise_types::{
 
 use crate::learner::Learner;
 use crate::quantized::QuantizedVector;
-use crate::run_tracker::{OpenRun, RunTracker};
+use crate::run_tracker::{OpenRun, RunTracker, remove_from_chain};
 use crate::settings::LearnSettings;
 
 pub use plan::LearningContext;
@@ -113,18 +113,26 @@ impl OutcomeLearning {
                 used,
                 result,
             } => {
+                // A forgotten result takes the place of the one before it, too, and then goes.
+                let gone = result.filter(|result| !live(*result));
                 if let Some(run) = self.run_tracker.open.get_mut(run_id) {
                     run.last_event_at = run.last_event_at.max(*at);
                     run.steps += 1;
-                    run.add_step(action, result.filter(|result| live(*result)));
+                    run.add_step(action, *result);
+                    if let Some(gone) = gone {
+                        remove_from_chain(&mut run.chain, gone);
+                    }
                     for record in used {
                         if live(*record) && !run.used.contains(record) {
                             run.used.push(*record);
                         }
                     }
                 } else if let Some(number) = self.run_tracker.ended.get(run_id) {
-                    let result = result.filter(|result| live(*result));
-                    Arc::make_mut(&mut self.learner).add_late_step(*number, action, result);
+                    let learner = Arc::make_mut(&mut self.learner);
+                    learner.add_late_step(*number, action, *result);
+                    if let Some(gone) = gone {
+                        learner.journal.remove_result(gone);
+                    }
                 }
             }
             LearningEvent::Ended(ended) => self.apply_end(ended, live),

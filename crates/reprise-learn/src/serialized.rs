@@ -41,6 +41,9 @@ impl OutcomeLearning {
             let run: FinishedRun = r.read_value()?;
             (run.query.numbers().len() == dimensions).then_some(())?;
             tracker.ended.insert(run.id.clone(), number);
+            for record in &run.used {
+                learner.evidence.uses.entry_or_default(*record);
+            }
             learner.journal.restore(run);
         }
         for _ in 0..r.read_count()? {
@@ -75,8 +78,8 @@ impl OutcomeLearning {
         learner.journal.runs.first_number().encode(out);
         out.write_count(learner.journal.runs.len());
         out.write_items(learner.journal.runs.iter().map(|run| &**run));
-        out.write_count(learner.evidence.uses.len());
-        for (record, runs) in learner.evidence.uses.iter() {
+        out.write_count(learner.evidence.iter_used().count());
+        for (record, runs) in learner.evidence.iter_used() {
             encode_all!(out, *record, *runs);
         }
         learner.adapter.weights().encode(out);

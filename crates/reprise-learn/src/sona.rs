@@ -83,7 +83,7 @@ impl SonaFile {
     ) -> Self {
         let status = learning.status();
         let weights = learning.learner.adapter.weights();
-        let uses = learning.learner.evidence.uses.iter();
+        let uses = learning.learner.evidence.iter_used();
         let mut most_used: Vec<UsedRecord> = uses
             .map(|(id, uses)| UsedRecord {
                 id: *id,

@@ -128,7 +128,7 @@ impl Learner {
             on: self.enabled,
             runs: u64::from(self.evidence_gate.runs).saturating_sub(self.count_ratings()),
             open_runs,
-            records: self.evidence.uses.len(),
+            records: self.evidence.iter_used().count(),
             cap: self.current_cap(),
             evidence_t: self.evidence_gate.t_value(),
             evidence_gate: self.evidence_gate.openness(),

@@ -1,5 +1,6 @@
 //! Tests of the validation of requests, and of the effects of accepted ones.
 
+mod forgetting;
 mod holding;
 mod patterns;
 mod saving;
