@@ -8,7 +8,6 @@
 mod candidates;
 mod contradictions;
 mod exchanges;
-mod known_part;
 mod leads;
 mod learned;
 mod measure;

@@ -27,7 +27,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // answers by what it was for.
     // What is saved as a whole is encoded on another thread; a checkpoint has one owner.
     // The open contradictions come from one function, for tending and for hooks.
-    ("crates/reprise-engine", [63, 359, 79]),
+    // A prompt and the answer that ended its turn are read as one thing to find.
+    ("crates/reprise-engine", [64, 366, 82]),
     // A renaming that never replaces.
     ("crates/reprise-files", [11, 63, 11]),
     // A handle to a store that is there later, in place of a store that hands on each method.
