@@ -10,11 +10,13 @@
 //!   file of its own, with its own sync;
 //! - the n-th write fails after half of its bytes, or the n-th sync fails: full or failing disk;
 //! - every write fails after half of its bytes until there is room again: a disk that stays full;
+//! - reads of a range of a file fail, some times or always: a sector that cannot be read;
 //! - a name removed, or changed to another file, while a process has the old file open;
 //! - a changed bit or a cut file: rot.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,6 +60,14 @@ struct Inode {
     live: Vec<u8>,
     durable: Vec<u8>,
     locked: bool,
+    failing_reads: Vec<FailingReads>,
+}
+
+/// Reads that touch a range fail so many times.
+#[derive(Debug, Clone)]
+struct FailingReads {
+    range: Range<u64>,
+    times: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -185,6 +195,22 @@ impl SimDisk {
         self.state().failing_sync = Some((sync, kind));
     }
 
+    /// Fails the next `times` reads of the file at `path` that touch `range`.
+    pub fn fail_reads(&self, path: &Path, range: Range<u64>, times: u64) {
+        let mut state = self.state();
+        if let Some(inode) = state.names.get(path).copied() {
+            let failing = FailingReads { range, times };
+            state.inodes[inode].failing_reads.push(failing);
+        }
+    }
+
+    /// Makes every sector readable again.
+    pub fn heal_reads(&self) {
+        for inode in &mut self.state().inodes {
+            inode.failing_reads.clear();
+        }
+    }
+
     /// Removes `path`, as another process would, during sync number `sync` (from 0).
     pub fn remove_at_sync(&self, sync: u64, path: &Path) {
         self.state().removal_at_sync = Some((sync, path.to_path_buf()));
@@ -245,6 +271,7 @@ impl SimDisk {
         for inode in &mut state.inodes {
             inode.live.clone_from(&inode.durable);
             inode.locked = false;
+            inode.failing_reads.clear();
         }
         Self {
             state: Arc::new(Mutex::new(State {
@@ -272,7 +299,7 @@ impl SimDisk {
         state.inodes.push(Inode {
             live: bytes.clone(),
             durable: bytes,
-            locked: false,
+            ..Inode::default()
         });
         let inode = state.inodes.len() - 1;
         state.names.insert(path.to_path_buf(), inode);
@@ -461,12 +488,23 @@ impl DiskFile for SimFile {
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.disk.state();
+        let mut state = self.disk.state();
         state.check_power()?;
-        let image = &state.inodes[self.inode].live;
+        let Inode {
+            live: image,
+            failing_reads,
+            ..
+        } = &mut state.inodes[self.inode];
         let end = offset.checked_add(out.len() as u64);
         let range = end.filter(|end| *end <= image.len() as u64);
         let end = range.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let hit = failing_reads.iter_mut().find(|failing| {
+            failing.times > 0 && failing.range.start < end && offset < failing.range.end
+        });
+        if let Some(failing) = hit {
+            failing.times -= 1;
+            return Err(io::Error::other("a sector cannot be read"));
+        }
         out.copy_from_slice(&image[offset as usize..end as usize]);
         Ok(())
     }

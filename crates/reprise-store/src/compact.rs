@@ -8,12 +8,13 @@ mod pack;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::codec::{LogEntry, Outline, push_record};
 use crate::commit::{self, BuiltCommit, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::directory::LogDirectory;
-use crate::disk::{Disk, DiskFile, LockAttempt, sibling_path};
+use crate::disk::{Disk, DiskFile, LockAttempt, PastUnreadable, sibling_path};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::TYPE_PAGES;
 use crate::log::{Checkpoint, Log, SUFFIX_COMPACT};
@@ -72,9 +73,19 @@ impl Log {
         let sections = newest.map_or_else(Sections::default, |newest| newest.sections.clone());
         let disk = Arc::clone(&self.disk);
         let (source, old) = (self.reader(), self.directory.clone());
+        let damage = Arc::clone(&self.checkpoint.damage);
         Ok(move || {
             let to = sibling_path(source.path(), SUFFIX_COMPACT);
-            CompactedLog::write(&*disk, &to, (&source, &old, sections), token).map_err(|error| {
+            let copied = CompactedLog::write(&*disk, &to, (&source, &old, sections), token);
+            let copied = copied.and_then(|copied| {
+                // The places of records are read while they are copied.
+                if damage.load(Ordering::Relaxed) {
+                    let why = "a page could not be read; compact again, which finds it anew";
+                    return Err(io::Error::other(why));
+                }
+                Ok(copied)
+            });
+            copied.map_err(|error| {
                 if let Err(error) = disk.remove(&to) {
                     let path = to.display();
                     tracing::warn!(%path, %error, "cannot remove a failed compaction");
@@ -88,8 +99,12 @@ impl Log {
     /// unreadable ones are marked as lost.
     pub fn salvage_to(&self, to: &Path) -> StoreResult<CompactionReport> {
         let io = StoreError::io("write what can be read into", to);
-        let source = self.reader();
-        let refolded = self.refold_if_damaged()?;
+        let source = self.reader_of(PastUnreadable::new(&self.file));
+        let refolded = if self.are_places_sound() {
+            None
+        } else {
+            Some(self.refold()?.0)
+        };
         let directory = refolded.as_ref().unwrap_or(&self.directory);
         let packed = || {
             let from = (&source, directory, Sections::default());

@@ -2,6 +2,8 @@
 //! lock) and its implementation for real files, which uses `fs_err` so that every error names its
 //! path.
 
+mod unreadable;
+
 use std::fmt::Debug;
 use std::fs::{Metadata, TryLockError};
 use std::io;
@@ -12,6 +14,8 @@ use std::sync::Arc;
 
 use fs_err::File;
 use reprise_files::{OpenMode, clone_path, move_path_to_free, open_path};
+
+pub(crate) use unreadable::PastUnreadable;
 
 /// Returns `path` with a suffix, for a file in the same folder.
 pub(crate) fn sibling_path(path: &Path, suffix: &str) -> PathBuf {

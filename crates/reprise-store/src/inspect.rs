@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reprise_types::{RowCodec, SectionKey};
 
 use crate::commit::CommitHead;
-use crate::disk::{Disk, DiskFile, read_pieces, read_within};
+use crate::disk::{Disk, DiskFile, PastUnreadable, read_pieces, read_within};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
     HEADER_SIZE, TYPE_COMMIT, TYPE_MANIFEST, TYPE_VECTORS, decode_header, segment_size, type_name,
@@ -210,11 +210,12 @@ fn describe_cut_segment(file: &dyn DiskFile, at: u64, end: u64) -> std::io::Resu
 }
 
 impl LogReader {
-    /// Hashes every byte of the file up to the end of this snapshot, and returns the damage.
+    /// Hashes every byte of the file up to the end of this snapshot, and returns the damage; what
+    /// cannot be read is damage, too.
     pub fn scrub(&self) -> StoreResult<Vec<DamagedRange>> {
         let snapshot = &*self.snapshot;
-        let file = Arc::clone(&snapshot.file);
-        let mut scan = SegmentScanner::new(file, 0, snapshot.end, snapshot.facts.file_id);
+        let file = PastUnreadable::new(&snapshot.file);
+        let mut scan = SegmentScanner::new(file.clone(), 0, snapshot.end, snapshot.facts.file_id);
         let io = StoreError::io("read", &snapshot.path);
         let mut damage = Vec::new();
         while let Some(found) = scan.next_item().map_err(&io)? {
@@ -222,7 +223,7 @@ impl LogReader {
                 damage.push(found);
             }
         }
-        let tail = find_tail_damage(&*snapshot.file, &scan, snapshot.end);
+        let tail = find_tail_damage(&*file, &scan, snapshot.end);
         damage.extend(tail.map_err(&io)?);
         Ok(damage)
     }

@@ -88,15 +88,48 @@ impl Log {
         self.commit_encoded(encoded)
     }
 
-    /// Creates a file at `path`, which must not exist, as a copy-on-write clone of this one;
-    /// returns `false` if the file system does not support clones.
+    /// Creates a file at `path`, which must not exist, as a copy-on-write clone of this one.
+    /// Returns `false` and creates nothing if the file system does not support clones, if something
+    /// forgotten may still be in the file, or if another process wrote to it since it was read.
     pub fn clone_to(&self, path: &Path) -> StoreResult<bool> {
+        if self.may_hold_forgotten()? {
+            return Ok(false);
+        }
         let cloned = self.disk.create_parent_folder(path).and_then(|()| {
-            let cloned = self.disk.clone_file(&self.path, path)?;
+            let mut cloned = self.disk.clone_file(&self.path, path)?;
+            if cloned && !self.is_as_read(path)? {
+                self.disk.remove(path)?;
+                cloned = false;
+            }
             self.disk.sync_parent_folder(path)?;
             Ok(cloned)
         });
         cloned.map_err(StoreError::io("clone to", path))
+    }
+
+    /// Whether a compaction has not yet removed everything forgotten, or the commits since the last
+    /// one do not tell.
+    fn may_hold_forgotten(&self) -> StoreResult<bool> {
+        let LogDirectory {
+            seq,
+            horizon,
+            forgotten,
+            ..
+        } = self.directory;
+        if forgotten == 0 || horizon == 0 {
+            return Ok(forgotten > 0);
+        }
+        let mut found = false;
+        let since = self.replay(CommitSeq(horizon), &mut |_, entry| {
+            found |= matches!(entry, StoreEntry::Forgotten { .. });
+        })?;
+        Ok(found || !since.damage.is_empty() || since.commits != seq - horizon)
+    }
+
+    /// Whether a clone that was made of the path has this file up to its last commit, and no more.
+    fn is_as_read(&self, clone: &Path) -> io::Result<bool> {
+        let is_same_file = self.disk.identity(&self.path)? == Some(self.file.identity()?);
+        Ok(is_same_file && self.disk.open(clone, false)?.size()? == self.end)
     }
 
     /// Writes as many of the first entries as fit into one commit, and returns their count. The
@@ -163,6 +196,7 @@ impl Log {
         written.map_err(|source| self.record_failed_write("write to", source))?;
         // A commit is acknowledged only if the path still names the file that was written.
         if let Err(error) = self.check_path_for_commit() {
+            self.poisoned = Some(error.to_string());
             self.cut_failed_write();
             return Err(error);
         }
@@ -207,8 +241,13 @@ impl Log {
     /// Returns a snapshot as of the last commit, for any thread; its cost does not depend on the
     /// length of the log.
     pub fn reader(&self) -> LogReader {
+        self.reader_of(Arc::clone(&self.file))
+    }
+
+    /// Returns a snapshot that reads through `file`, which shows the bytes of this one.
+    pub(crate) fn reader_of(&self, file: Arc<dyn DiskFile>) -> LogReader {
         let snapshot = Arc::new(LogSnapshot {
-            file: Arc::clone(&self.file),
+            file,
             path: self.path.clone(),
             facts: self.facts,
             seq: self.directory.seq,

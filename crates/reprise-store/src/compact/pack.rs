@@ -18,7 +18,7 @@ use crate::commit::{self, CommitHead};
 use crate::compress::{Compressor, LEVEL_PACK};
 use crate::directory::LogDirectory;
 use crate::directory::slot::{Slot, SlotState};
-use crate::disk::read_within;
+use crate::disk::{PastUnreadable, read_within};
 use crate::manifest::load_manifest;
 use crate::reader::LogSnapshot;
 use crate::recover::encode_new_file;
@@ -52,7 +52,8 @@ pub(super) fn pack_log(
         pending: Vec::new(),
         bytes: 0,
     };
-    let mut scan = SegmentScanner::new(Arc::clone(&source.file), 0, source.end, facts.file_id);
+    let file = PastUnreadable::new(&source.file);
+    let mut scan = SegmentScanner::new(file.clone(), 0, source.end, facts.file_id);
     let mut chain = CommitChain::default();
     while let Some(found) = scan.next_item()? {
         chain.pass(source, &found)?;
@@ -75,6 +76,10 @@ pub(super) fn pack_log(
         }
     }
     let is_whole = !chain.has_holes_up_to(old);
+    if file.has_unreadable() && !is_whole {
+        let why = "the disk cannot read a part of it; salvage what it can read";
+        return Err(io::Error::other(why));
+    }
     packer.salvage_or_stub_slots_until(old.record_count())?;
     for (stream, seq) in &old.cursors {
         let (stream, seq) = (stream.clone(), *seq);
@@ -115,8 +120,10 @@ impl CommitChain {
             ScanItem::Manifest { offset, .. } if self.is_in_doubt => {
                 let (file, facts) = (&source.file, &source.facts);
                 let named = load_manifest(file, facts, *offset, source.end, &Arc::default())?;
-                self.has_holes |= named.is_none_or(|(_, known)| !self.ends_with(&known));
-                self.is_in_doubt = false;
+                if let Some((_, known)) = named {
+                    self.has_holes |= !self.ends_with(&known);
+                    self.is_in_doubt = false;
+                }
             }
             ScanItem::Damage(_) => self.is_in_doubt = true,
             ScanItem::Manifest { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}

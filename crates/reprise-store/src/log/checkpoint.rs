@@ -3,12 +3,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use reprise_types::{SavedSections, SectionKey, SectionPages};
 
 use super::Log;
 use crate::directory::LogDirectory;
+use crate::disk::{DiskFile, PastUnreadable};
 use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
 use crate::frame::TYPE_PAGES;
@@ -151,30 +152,50 @@ impl Log {
         Some((CommitSeq(manifest.seq), keys.filter_map(open).collect()))
     }
 
-    /// Reads the directory from the commits where the saved places of records are damaged.
-    pub(crate) fn refold_if_damaged(&self) -> StoreResult<Option<LogDirectory>> {
+    /// Whether no page was found damaged, and the saved places of records are whole. A place that
+    /// could not be read, if only once, is lost in memory.
+    pub(crate) fn are_places_sound(&self) -> bool {
         let Checkpoint {
-            manifest, damage, ..
+            manifest,
+            damage,
+            has_verified_places,
+            ..
         } = &self.checkpoint;
-        let is_sound = manifest.as_ref().is_none_or(|manifest| {
-            manifest::are_places_sound(&manifest.sections, &self.file, damage)
-        });
-        if is_sound {
-            return Ok(None);
-        }
-        let all = recover_log(&self.file, &self.path, self.end, Verify::Everything)?;
-        let (path, report) = (self.path.display(), &all.report);
-        tracing::warn!(%path, ?report, "places of records are damaged; they were found again");
-        Ok(Some(all.directory))
+        !damage.load(Ordering::Relaxed)
+            && (*has_verified_places
+                || manifest.as_ref().is_none_or(|manifest| {
+                    manifest::are_places_sound(&manifest.sections, &self.file, damage)
+                }))
     }
 
-    /// Checks the places of all records once; where they are damaged, finds them again in the
-    /// commits.
+    /// Reads the directory from the commits, past what cannot be read, and returns whether it tells
+    /// of everything that this one does.
+    pub(crate) fn refold(&self) -> StoreResult<(LogDirectory, bool)> {
+        let file = PastUnreadable::new(&self.file);
+        let shown: Arc<dyn DiskFile> = file.clone();
+        let all = recover_log(&shown, &self.path, self.end, Verify::Everything)?;
+        let (path, report) = (self.path.display(), &all.report);
+        tracing::warn!(%path, ?report, "places of records are damaged; they were found again");
+        let (found, own) = (&all.directory, &self.directory);
+        let is_complete = !file.has_unreadable()
+            || report.missing_commits.is_empty()
+                && report.missing_records.is_empty()
+                && (found.seq, found.record_count()) == (own.seq, own.record_count())
+                && found.vectors.len() >= own.vectors.len();
+        Ok((all.directory, is_complete))
+    }
+
+    /// Checks the places of all records once, and again after a page was found damaged; where they
+    /// are damaged, finds them again in the commits.
     pub fn verify_places(&mut self) -> StoreResult<()> {
-        if !self.checkpoint.has_verified_places
-            && let Some(directory) = self.refold_if_damaged()?
-        {
+        if !self.are_places_sound() {
+            let (directory, is_complete) = self.refold()?;
+            if !is_complete {
+                let why = "the disk cannot read a part of it; salvage what it can read";
+                return Err(StoreError::io("read", &self.path)(io::Error::other(why)));
+            }
             self.directory = directory;
+            self.checkpoint.damage = Arc::default();
         }
         self.checkpoint.has_verified_places = true;
         Ok(())

@@ -1,12 +1,13 @@
 //! Tests of disk errors: full, failing, read-only.
 
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reprise_simulation as testing;
-use reprise_simulation::{SimDisk, WorkloadStep};
-use reprise_store::{Log, RealDisk, SUFFIX_TORN, StoreError, Verify};
+use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
+use reprise_store::{Log, RealDisk, SUFFIX_TORN, SegmentInfo, StoreError, Verify, list_segments};
 
 use crate::{open, record, run_steps};
 
@@ -80,6 +81,107 @@ fn after_a_failed_sync_nothing_half_done_comes_back() {
                 now.compare(&opened.log).unwrap();
             }
         }
+    }
+}
+
+/// Opens a log of 600 records with a checkpoint, whose places are still in the file and were
+/// checked; returns the sectors of its pages.
+fn open_unread(disk: &SimDisk) -> (Log, LogModel, Vec<Range<u64>>) {
+    let records: Vec<_> = (0..600).map(|seed| record(seed, "a text")).collect();
+    let steps = [
+        WorkloadStep::Commit(records),
+        WorkloadStep::Checkpoint,
+        WorkloadStep::Reopen,
+    ];
+    let (log, model, failed) = run_steps(disk, &steps);
+    assert!(failed.is_none());
+    let mut log = log.unwrap();
+    log.verify_places().unwrap();
+    let segments = list_segments(disk, &testing::log_path()).unwrap();
+    let pages = segments.iter().filter(|s| s.holds.contains("as of commit"));
+    let sectors =
+        |s: &SegmentInfo| s.offset.next_multiple_of(512)..(s.offset + s.bytes) / 512 * 512;
+    let pages: Vec<_> = pages.map(sectors).collect();
+    assert!(pages.iter().any(|range| range.end > range.start + 10_000));
+    (log, model, pages)
+}
+
+#[test]
+fn one_read_that_fails_in_a_compaction_loses_nothing() {
+    for times in [1, 2, 3, u64::MAX] {
+        let disk = SimDisk::new();
+        let (mut log, model, pages) = open_unread(&disk);
+        for range in pages {
+            disk.fail_reads(&testing::log_path(), range, times);
+            let copied = log.start_compaction().and_then(|copy| copy());
+            let _ = copied.and_then(|done| log.finish_compaction(done));
+            disk.heal_reads();
+            drop(log);
+            log = open(&disk, Verify::Tail).log;
+            model.compare(&log).unwrap();
+            drop(log);
+            log = open(&disk, Verify::Tail).log;
+            log.verify_places().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_forget_where_a_read_fails_costs_no_other_record() {
+    let disk = SimDisk::new();
+    let (mut log, mut model, pages) = open_unread(&disk);
+    let forget = WorkloadStep::Commit(vec![model.forget_entry(3)]);
+    for range in pages {
+        disk.fail_reads(&testing::log_path(), range, 1);
+    }
+    testing::apply_step(&mut log, &forget).unwrap();
+    model.apply(&forget);
+    testing::apply_step(&mut log, &WorkloadStep::Checkpoint).unwrap();
+    model.compare(&log).unwrap();
+    drop(log);
+    model.compare(&open(&disk, Verify::Tail).log).unwrap();
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_written_anew() {
+    let disk = SimDisk::new();
+    let (mut log, mut model, pages) = open_unread(&disk);
+    for range in pages {
+        disk.fail_reads(&testing::log_path(), range, u64::MAX);
+    }
+    let forget = WorkloadStep::Commit(vec![model.forget_entry(3)]);
+    testing::apply_step(&mut log, &forget).unwrap();
+    model.apply(&forget);
+    testing::apply_step(&mut log, &WorkloadStep::Checkpoint).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
+    assert_eq!(log.finish_compaction(done).unwrap().forgotten, 1);
+    model.compare(&log).unwrap();
+}
+
+#[test]
+fn what_cannot_be_read_is_damage_to_a_scrub_and_a_salvage() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    for seed in 0..40 {
+        log.append(&[record(seed, &"a text of some length ".repeat(400))])
+            .unwrap();
+    }
+    let segments = list_segments(&disk, &testing::log_path()).unwrap();
+    let mut commits = segments.iter().filter(|s| s.holds.contains("entries"));
+    let bad = commits.nth(10).unwrap();
+    let sectors = bad.offset..bad.offset + bad.bytes;
+    disk.fail_reads(&testing::log_path(), sectors, u64::MAX);
+    let damage = log.reader().scrub().unwrap();
+    assert!(damage.iter().any(|damage| damage.offset <= bad.offset));
+    let to = PathBuf::from("data/salvaged.rvf");
+    let saved = log.salvage_to(&to).unwrap();
+    assert!((37..40).contains(&saved.records), "{}", saved.records);
+    // A compaction leaves the file as it is: the sector may be read another time.
+    let done = log.start_compaction().and_then(|copy| copy());
+    assert!(matches!(done, Err(StoreError::Io { .. })));
+    disk.heal_reads();
+    for ordinal in 0..40 {
+        log.reader().read_record(ordinal).unwrap();
     }
 }
 
