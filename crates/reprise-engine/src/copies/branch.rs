@@ -121,13 +121,10 @@ impl Engine {
     }
 
     /// Creates a file at `path`, which must not exist, as a copy-on-write clone of this memory's
-    /// file. Returns `false` if the file system cannot, or if something forgotten is still in the
-    /// file, which no branch may get: then use [`Self::fork_into`].
+    /// file. Returns `false` if the file system cannot, if something forgotten may still be in the
+    /// file, which no branch may get, or if another process wrote to it: then use
+    /// [`Self::fork_into`].
     pub fn clone_file_to(&self, path: &Path) -> Result<bool, EngineError> {
-        let is_forgotten = |(_, doc): (u32, Doc)| doc.forgotten_at().is_some() && !doc.is_hole();
-        if self.snapshot.docs().any(is_forgotten) {
-            return Ok(false);
-        }
         Ok(self.log.clone_to(path)?)
     }
 

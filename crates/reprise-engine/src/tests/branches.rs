@@ -237,6 +237,69 @@ pub(super) fn a_clone_is_a_branch_without_a_byte_copied_unless_something_forgott
 }
 
 #[test]
+fn no_clone_has_what_was_forgotten_though_a_compaction_or_a_check_left_only_holes() {
+    let open = |disk: &SimDisk, read_only: bool| {
+        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let mut options = EngineOptions::new(DIMENSIONS as u16, 1, now);
+        options.read_only = read_only;
+        Engine::open(Arc::new(disk.clone()), Path::new("/m/ada.rvf"), &options)
+            .unwrap()
+            .0
+    };
+    let now = parse_timestamp("2026-02-16T09:00:01Z").unwrap();
+    let path = Path::new("/m/ada+try.rvf");
+    for is_checked in [false, true] {
+        let disk = SimDisk::new();
+        let mut parent = open(&disk, false);
+        let ids = inserted_ids(&parent.observe(week(), None, now).unwrap());
+        parent
+            .forget(&ForgetSelector::Id(ids[6]), "asked", now)
+            .unwrap();
+        if is_checked {
+            assert!(parent.check().unwrap().is_sound());
+            parent.save_checkpoint().unwrap();
+        } else {
+            // The process ends before the copying does.
+            drop(parent.start_compaction().unwrap());
+        }
+        drop(parent);
+        let reader = open(&disk, true);
+        assert!(!reader.clone_file_to(path).unwrap(), "{is_checked}");
+        assert_eq!(disk.identity(path).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_clone_is_what_was_read_and_not_what_another_process_wrote_meanwhile() {
+    let disk = SimDisk::new();
+    let open = |read_only: bool| {
+        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let mut options = EngineOptions::new(DIMENSIONS as u16, 1, now);
+        options.read_only = read_only;
+        Engine::open(Arc::new(disk.clone()), Path::new("/m/ada.rvf"), &options)
+            .unwrap()
+            .0
+    };
+    let now = parse_timestamp("2026-02-16T09:00:01Z").unwrap();
+    let path = Path::new("/m/ada+try.rvf");
+    let mut daemon = open(false);
+    let ids = inserted_ids(&daemon.observe(week(), None, now).unwrap());
+    let reader = open(true);
+    daemon
+        .forget(&ForgetSelector::Id(ids[6]), "asked", now)
+        .unwrap();
+    assert!(!reader.clone_file_to(path).unwrap());
+    assert_eq!(disk.identity(path).unwrap(), None);
+    let reader = {
+        daemon.compact().unwrap();
+        open(true)
+    };
+    daemon.compact().unwrap();
+    assert!(!reader.clone_file_to(path).unwrap(), "another file now");
+    assert!(open(true).clone_file_to(path).unwrap());
+}
+
+#[test]
 fn a_merge_is_one_commit() {
     let mut parent = EngineBench::new();
     let first = inserted_ids(&parent.insert(week()));
