@@ -160,18 +160,10 @@ impl Snapshot {
                 learning,
             };
             let (results, damaged) = read_back::read_results(&explanations, &ranked);
-            let mut degraded = plan.degraded.clone();
-            let unembedded =
-                plan.can_compare_meaning() && looked_at.iter().any(|c| !c.is_comparable);
-            if unembedded {
-                degraded.push(DegradedPart::UnembeddedRecords);
-            }
-            if damaged || self.index.is_damaged() {
-                degraded.push(DegradedPart::DamagedRecords);
-            }
+            let damaged = damaged || self.index.is_damaged();
             let mut recall = RecallResponse {
                 results,
-                degraded,
+                degraded: list_degraded_parts(&plan, looked_at, damaged),
                 route: found.route,
                 considered: plan.view.considered_count(),
                 ..RecallResponse::empty(call.id)
@@ -196,6 +188,22 @@ impl Snapshot {
             recall
         })
     }
+}
+
+/// Lists what an answer lacks: what the plan lacks already, vectors, and readable records.
+fn list_degraded_parts(
+    plan: &RecallPlan<'_>,
+    looked_at: &[RecallCandidate],
+    damaged: bool,
+) -> Vec<DegradedPart> {
+    let mut degraded = plan.degraded.clone();
+    if plan.can_compare_meaning() && looked_at.iter().any(|one| !one.is_comparable) {
+        degraded.push(DegradedPart::UnembeddedRecords);
+    }
+    if damaged {
+        degraded.push(DegradedPart::DamagedRecords);
+    }
+    degraded
 }
 
 /// Scores the candidates for which anything speaks, and those that are ranked in any case.

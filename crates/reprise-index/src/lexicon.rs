@@ -179,11 +179,7 @@ impl Lexicon {
     /// Returns the languages other than English, each with its number of documents.
     pub(crate) fn count_languages(&self) -> Vec<(Language, usize)> {
         let mut found: BTreeMap<Language, usize> = BTreeMap::new();
-        for (language, list) in self
-            .segments
-            .iter()
-            .flat_map(|segment| language_lists(segment))
-        {
+        for (language, list) in self.segments.iter().flat_map(language_lists) {
             *found.entry(language).or_default() += list.counts().0;
         }
         found.into_iter().collect()

@@ -106,35 +106,7 @@ impl OutcomeLearning {
                 };
                 self.run_tracker.open.insert(run_id.clone(), run);
             }
-            LearningEvent::Stepped {
-                run_id,
-                at,
-                action,
-                used,
-                result,
-            } => {
-                // A forgotten result takes the place of the one before it, too, and then goes.
-                let gone = result.filter(|result| !live(*result));
-                if let Some(run) = self.run_tracker.open.get_mut(run_id) {
-                    run.last_event_at = run.last_event_at.max(*at);
-                    run.steps += 1;
-                    run.add_step(action, *result);
-                    if let Some(gone) = gone {
-                        remove_from_chain(&mut run.chain, gone);
-                    }
-                    for record in used {
-                        if live(*record) && !run.used.contains(record) {
-                            run.used.push(*record);
-                        }
-                    }
-                } else if let Some(number) = self.run_tracker.ended.get(run_id) {
-                    let learner = Arc::make_mut(&mut self.learner);
-                    learner.add_late_step(*number, action, *result);
-                    if let Some(gone) = gone {
-                        learner.journal.remove_result(gone);
-                    }
-                }
-            }
+            LearningEvent::Stepped { .. } => self.apply_step(event, live),
             LearningEvent::Ended(ended) => self.apply_end(ended, live),
             LearningEvent::Revised {
                 run_id,
@@ -167,6 +139,41 @@ impl OutcomeLearning {
             }
             // Events of a later version and weights of another space are ignored.
             _ => {}
+        }
+    }
+
+    /// Adds a step to its run, which may have ended.
+    fn apply_step(&mut self, event: &LearningEvent, live: &dyn Fn(RecordId) -> bool) {
+        let LearningEvent::Stepped {
+            run_id,
+            at,
+            action,
+            used,
+            result,
+        } = event
+        else {
+            return;
+        };
+        // A forgotten result takes the place of the one before it, too, and then goes.
+        let gone = result.filter(|result| !live(*result));
+        if let Some(run) = self.run_tracker.open.get_mut(run_id) {
+            run.last_event_at = run.last_event_at.max(*at);
+            run.steps += 1;
+            run.add_step(action, *result);
+            if let Some(gone) = gone {
+                remove_from_chain(&mut run.chain, gone);
+            }
+            for record in used {
+                if live(*record) && !run.used.contains(record) {
+                    run.used.push(*record);
+                }
+            }
+        } else if let Some(number) = self.run_tracker.ended.get(run_id) {
+            let learner = Arc::make_mut(&mut self.learner);
+            learner.add_late_step(*number, action, *result);
+            if let Some(gone) = gone {
+                learner.journal.remove_result(gone);
+            }
         }
     }
 

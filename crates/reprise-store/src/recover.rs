@@ -15,8 +15,8 @@ use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
-    SegmentPreamble, TYPE_CLOSING, TYPE_COMMIT, TYPE_FILE, TYPE_MANIFEST, TYPE_PAGES,
-    append_segment, read_segment, segment_size,
+    SegmentHeader, SegmentPreamble, TYPE_CLOSING, TYPE_COMMIT, TYPE_FILE, TYPE_MANIFEST,
+    TYPE_PAGES, append_segment, read_segment, segment_size,
 };
 use crate::manifest::{Manifest, load_manifest, load_record_states};
 use crate::options::{DamagedRange, RecoveryReport, Verify};
@@ -24,6 +24,9 @@ use crate::scan::{ScanItem, SegmentScanner, find_first_commit, find_last_commit_
 
 /// The format that this build reads and writes.
 pub(crate) const FORMAT_VERSION: u16 = 3;
+
+/// Longest payload that a file's first segment may have.
+const FILE_HEAD_BYTES_MAX: u64 = 4096;
 
 /// The payload of a file's first segment.
 struct FileHead {
@@ -66,8 +69,8 @@ pub(crate) fn read_file_facts(
     if size == 0 {
         return foreign("it is empty");
     }
-    const PAYLOAD_MAX: u64 = 4096;
-    let found = read_segment(&**file, 0, size, |head| head.payload_size <= PAYLOAD_MAX);
+    let is_short = |head: &SegmentHeader| head.payload_size <= FILE_HEAD_BYTES_MAX;
+    let found = read_segment(&**file, 0, size, is_short);
     if let Some(payload) = found.map_err(&io)? {
         if payload.first() == Some(&TYPE_FILE) && payload.get(1).is_some_and(|layout| *layout > 1) {
             return newer_format(path, payload.get(1).copied().map_or(0, u16::from));

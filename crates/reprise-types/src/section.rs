@@ -47,6 +47,7 @@ impl SectionPages {
     }
 
     /// Takes its first pages, as many as the budget allows.
+    #[must_use]
     pub fn take_front(&mut self, budget: &mut usize) -> Self {
         let mut count = 0;
         while *budget > 0 && count < self.pages.len() {
@@ -117,7 +118,9 @@ where
     T: RowCodec + Send + Sync + 'static,
 {
     column_part(key, rows, T::WIDTH, |_, page, out| {
-        page.iter().for_each(|row| encode_row(row, out));
+        for row in page {
+            encode_row(row, out);
+        }
     })
 }
 

@@ -324,7 +324,6 @@ fn what_was_corrected_stays_replaced_in_a_copy_after_its_correction_is_forgotten
         forget_the_correction(&mut bench);
         for step in 0..steps {
             match step {
-                0 => bench.engine().rebuild().unwrap(),
                 1 => drop(bench.engine().compact().unwrap()),
                 _ => bench.engine().rebuild().unwrap(),
             }

@@ -312,7 +312,7 @@ fn bench_load() {
     println!("  from_sections {}", Times::of(left));
     println!("  and everything loaded and verified {}", Times::of(whole));
     for section in &sections {
-        let bytes = section.size() as f64 / count as f64;
+        let bytes = section.length as f64 / count as f64;
         println!("  section {:?}: {bytes:.1} B/record", section.key);
     }
     let mut save = Vec::new();
