@@ -178,9 +178,9 @@ impl GraphState {
     }
 
     /// Installs a graph that was lent under this token; `false` if the token is outdated.
-    pub(crate) fn return_graph(&mut self, graph: HnswGraph, token: &Arc<()>) -> bool {
-        let lease = std::mem::take(&mut self.lease).upgrade();
-        let is_own = lease.is_some_and(|lease| Arc::ptr_eq(&lease, token));
+    pub(crate) fn return_graph(&mut self, graph: HnswGraph, token: Option<&Arc<()>>) -> bool {
+        let lease = self.lease.upgrade().zip(token);
+        let is_own = lease.is_some_and(|(lease, token)| Arc::ptr_eq(&lease, token));
         if is_own {
             self.graph = graph;
             for ordinal in std::mem::take(&mut self.changed) {
@@ -219,10 +219,14 @@ impl GraphState {
             if !graph.is_empty() {
                 graph.encode(&mut bytes);
             }
+            // Both are written, what is not there as nothing that can be read: an older one would
+            // stay in the file beside the other.
             let cells = cells.encode(&vectors, graph_faster_from);
-            let cells = cells.map(|bytes| SectionPages::from_bytes((SECTION_CELLS, 0), &bytes));
-            let graph = SectionPages::from_bytes((SECTION_GRAPH, 0), &bytes);
-            cells.into_iter().chain([graph]).collect()
+            let cells = cells.unwrap_or_else(|| vec![0]);
+            vec![
+                SectionPages::from_bytes((SECTION_CELLS, 0), &cells),
+                SectionPages::from_bytes((SECTION_GRAPH, 0), &bytes),
+            ]
         })
     }
 

@@ -19,8 +19,11 @@ pub struct PurgeResult {
     gone: PurgeSet,
     /// Segments of words and what replaces each, until the writer installs them.
     segments: Vec<(Segment, Segment)>,
-    /// The graph that was lent, with its token, until the writer takes it back.
-    graph: Option<(HnswGraph, Arc<()>)>,
+    /// The graph that was lent, until the writer takes it back.
+    graph: Option<HnswGraph>,
+    /// The token under which it was, until nothing is left to purge: before that the graph would
+    /// take in forgotten documents again.
+    lease: Option<Arc<()>>,
     /// Number of documents that are already holes.
     purged_count: usize,
 }
@@ -35,7 +38,7 @@ impl IndexWriter {
     }
 
     /// Starts a purge in steps: returns the rebuilding as work for any thread; `None` if there is
-    /// nothing to purge. The graph does not grow until the result is applied or dropped.
+    /// nothing to purge. The graph does not grow until the result is applied whole or dropped.
     pub fn start_purge(&mut self) -> Option<impl FnOnce() -> PurgeResult + Send + use<>> {
         self.move_pending_to_segment();
         let rows = &self.rows;
@@ -64,7 +67,8 @@ impl IndexWriter {
             PurgeResult {
                 gone,
                 segments,
-                graph: Some((graph, lease)),
+                graph: Some(graph),
+                lease: Some(lease),
                 purged_count: 0,
             }
         })
@@ -74,11 +78,12 @@ impl IndexWriter {
     /// them are. Readers see the result after [`Self::publish`].
     pub fn apply_purge(&mut self, purged: &mut PurgeResult, most: usize) -> bool {
         let gone = &purged.gone;
-        if let Some((graph, lease)) = purged.graph.take() {
+        // What was encoded since the last step has what this one removes.
+        self.graph.mark_unsaved();
+        if let Some(graph) = purged.graph.take() {
             let segments = std::mem::take(&mut purged.segments);
             self.lexicon.replace_purged(segments, gone);
-            self.graph.mark_unsaved();
-            if !self.graph.return_graph(graph, &lease) {
+            if !self.graph.return_graph(graph, purged.lease.as_ref()) {
                 self.graph
                     .remove(&self.vectors, |ordinal| gone.contains(ordinal));
             }
@@ -98,6 +103,9 @@ impl IndexWriter {
         }
         purged.purged_count += next.len();
         let is_done = next.len() == left.len();
+        if is_done {
+            purged.lease = None;
+        }
         // Each step removes unused names, because the next step may never come.
         self.remove_unused_names(vacated);
         is_done

@@ -1,7 +1,9 @@
 //! The life of the graph in the index: it is grown between commits, saved, read back, dropped.
 
+use std::collections::BTreeMap;
+
 use chrono::DateTime;
-use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, SectionKey};
 
 use super::*;
 use crate::saving::open_whole;
@@ -147,4 +149,35 @@ fn what_was_encoded_before_a_purge_is_not_saved() {
     writer.purge();
     assert!(!writer.finish_graph_encoding() && !writer.is_graph_saved());
     assert!(!writer.is_in_use((SECTION_GRAPH, 0)));
+}
+
+#[test]
+fn old_cells_are_not_saved_beside_a_graph_without_any() {
+    let mut old = writer(300);
+    old.set_cells_threshold(200);
+    old.advance_graph(usize::MAX).unwrap();
+    while old.advance_graph(usize::MAX).unwrap().1 > 0 {}
+    let is_of_cells = |key: SectionKey| key.0 == SECTION_CELLS;
+    let sections = old.to_sections().into_iter();
+    let mut file: BTreeMap<_, _> = sections.map(|one| (one.key, one)).collect();
+    assert!(file.keys().any(|key| is_of_cells(*key)));
+    // Made anew, with other vectors, it has a graph and no cells yet.
+    let mut anew = IndexWriter::new(DIMENSIONS);
+    anew.set_graph_threshold(100);
+    for number in 0..300 {
+        push(&mut anew, number, Some(&vector(9_000 + number)));
+    }
+    anew.advance_graph(usize::MAX).unwrap();
+    file.extend(anew.to_sections().into_iter().map(|one| (one.key, one)));
+    let encode = anew.begin_graph_encoding().unwrap();
+    assert!(anew.finish_graph_encoding());
+    file.extend(encode().into_iter().map(|one| (one.key, one)));
+    file.retain(|key, _| anew.is_in_use(*key));
+    let sections: Vec<SectionPages> = file.into_values().collect();
+    let mut back = open_whole(DIMENSIONS, &sections).unwrap();
+    assert!(back.graph.cells.saved_cells().is_none());
+    assert!(back.publish().layers.cells.is_none());
+    back.set_graph_threshold(100);
+    back.advance_graph(1).unwrap();
+    assert_eq!(back.graph_document_count(), 300);
 }

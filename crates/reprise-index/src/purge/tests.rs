@@ -5,7 +5,7 @@ use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, SectionPag
 
 use super::*;
 use crate::saving::open_whole;
-use crate::section_kinds::is_of_log;
+use crate::section_kinds::{SECTION_GRAPH, is_of_log};
 use crate::vectors::VectorScratch;
 use crate::writer::NewDoc;
 
@@ -187,6 +187,33 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
     let best = snapshot.search_vectors(&query, 1, &all, &mut scratch);
     assert_eq!(best[0].0, 301);
     assert!(!holds(&writer.to_sections(), &word(3)));
+}
+
+#[test]
+fn between_the_steps_of_a_purge_nothing_forgotten_gets_into_graph_or_cells() {
+    // The graph lacks one that is forgotten as well.
+    let [mut writer, mut at_once] = [(); 2].map(|()| {
+        let mut writer = self::writer();
+        push(&mut writer, DOCUMENTS, "");
+        writer.forget(DOCUMENTS, at(1_000));
+        writer
+    });
+    let mut purged = writer.start_purge().unwrap()();
+    assert!(!writer.apply_purge(&mut purged, 8));
+    let (is_purging, grown) = (writer.is_purging(), writer.advance_graph(99).unwrap());
+    assert!(writer.begin_graph_encoding().is_some());
+    assert!(writer.apply_purge(&mut purged, 8));
+    assert!(!writer.finish_graph_encoding(), "it has what is purged now");
+    at_once.purge();
+    let graphs = [&mut writer, &mut at_once].map(|writer| {
+        assert_eq!(writer.advance_graph(99).unwrap().1, 0);
+        let mut sections = writer.to_sections();
+        sections.retain(|section| section.key.0 == SECTION_GRAPH);
+        sections
+    });
+    assert!(graphs[0] == graphs[1], "the graph has a forgotten node");
+    assert_eq!((is_purging, grown), (true, (0, 0)));
+    assert!(!writer.is_purging());
 }
 
 #[test]
