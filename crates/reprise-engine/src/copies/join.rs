@@ -20,6 +20,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{ContentHash, ExternalId, LearningEvent, MemoryRecord, RecordId};
 
 use crate::copies::archive::{ErasedRecord, ExportEntry};
+use crate::snapshot::annotation_index::is_retirement;
 use crate::write::dedup_keys::hash_external_id;
 
 /// The joined log.
@@ -283,7 +284,9 @@ fn order_entries(
     };
     let marks: BTreeMap<FactOrder, ExportEntry> =
         marks.into_iter().map(|((_, at), s)| (at, s)).collect();
-    entries.extend(marks.into_values().filter(is_live));
+    let mut retirements = OpenRetirements::default();
+    let marks = marks.into_values().filter(is_live);
+    entries.extend(marks.filter(|mark| retirements.accepts(mark)));
     let fitted = match (
         has_other_learning(&own, &theirs),
         has_other_learning(&theirs, &own),
@@ -311,6 +314,49 @@ fn order_entries(
     let cursors = cursors.into_iter();
     entries.extend(cursors.map(|(stream, seq)| ExportEntry::Cursor { stream, seq }));
     entries
+}
+
+/// Which record is retired into which, while marks are put in order. Two sides may each have
+/// retired one of two records into the other. The first link holds, as in a fold; the other is left
+/// out, because it would hold as soon as a compaction has dropped the first.
+#[derive(Default)]
+struct OpenRetirements(BTreeMap<RecordId, Vec<RecordId>>);
+
+impl OpenRetirements {
+    /// Follows a mark; returns `false` for a link that closes a circle.
+    fn accepts(&mut self, mark: &ExportEntry) -> bool {
+        match mark {
+            ExportEntry::Linked {
+                record,
+                to,
+                relation,
+                ..
+            } if is_retirement(relation) => {
+                let next = |at: &RecordId| self.0.get(at)?.first().copied();
+                let mut passed = BTreeSet::new();
+                let way = std::iter::successors(Some(*to), next);
+                let mut way = way.take_while(|at| passed.insert(*at));
+                if record != to && way.any(|at| at == *record) {
+                    return false;
+                }
+                let open = self.0.entry(*record).or_default();
+                if !open.contains(to) {
+                    open.push(*to);
+                }
+            }
+            ExportEntry::Unlinked {
+                record,
+                to,
+                relation,
+                ..
+            } if is_retirement(relation) => {
+                let open = self.0.entry(*record).or_default();
+                open.retain(|known| known != to);
+            }
+            _ => {}
+        }
+        true
+    }
 }
 
 /// Ranks two copies of a record: the one in the longer line of versions wins.

@@ -72,6 +72,46 @@ fn two_machines_that_retire_one_record_into_the_other_leave_one() {
     }
 }
 
+#[test]
+fn a_link_that_closed_a_circle_does_not_count_once_the_others_are_gone() {
+    let mut base = EngineBench::new();
+    let ids = inserted_ids(&base.insert(vec![
+        record("told", "fixed with a mutex per user, said Ada", 0, "tue"),
+        record("between", "a mutex for each user", 0, "wed"),
+    ]));
+    let (told, between) = (ids[0], ids[1]);
+    base.now += Duration::seconds(1);
+    let now = base.now;
+    let made = record("made", "fixed with a mutex per user", 0, "thu");
+    let made = base.engine().insert_distilled(made, &[told], now);
+    let made = made.unwrap().unwrap();
+    let [mut one, mut other] = [fork_of(&mut base, 1), fork_of(&mut base, 2)];
+    for pair in [(made, between), (between, told)] {
+        let now = one.now;
+        assert_eq!(one.engine().retire(&[pair], now).unwrap().1, 1);
+    }
+    let now = other.now;
+    assert_eq!(other.engine().retire(&[(told, made)], now).unwrap().1, 1);
+    let mut both = import_joined(&join_both_ways(&mut one, &mut other));
+    assert_eq!(both.engine().snapshot().merged_into(made), Some(told));
+    both.now += Duration::hours(1);
+    let now = both.now;
+    let gone = ForgetSelector::Session("wed".to_owned());
+    let gone = both.engine().forget(&gone, "asked", now).unwrap();
+    assert_eq!(gone.len(), 1, "{gone:?}");
+    for place in ["running", "compacted", "folded anew"] {
+        let memory = both.engine().snapshot();
+        assert!(memory.get(told).is_some(), "{place}");
+        assert!(memory.get(made).is_some(), "{place}");
+        assert!(both.engine().check().unwrap().is_sound(), "{place}");
+        if place == "running" {
+            both.engine().compact().unwrap();
+        } else {
+            both.engine().rebuild().unwrap();
+        }
+    }
+}
+
 /// Makes changes on one side; returns the records that it made and those that it forgot.
 fn make_a_thousand_changes(
     bench: &mut EngineBench,
