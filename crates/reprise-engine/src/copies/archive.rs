@@ -91,26 +91,20 @@ impl Engine {
     /// Passes every entry of the log to `emit`, oldest first. A forgotten record is passed as such,
     /// where its text was, and what it had replaced as replaced.
     pub fn export_log(&self, emit: &mut dyn FnMut(ExportEntry)) -> Result<(), EngineError> {
-        let mut erased: HashMap<u32, ErasedRecord> = HashMap::new();
-        self.log.replay(CommitSeq(0), &mut |_, entry| {
-            if let StoreEntry::Forgotten { ordinal, tombstone } = entry {
-                let left = ErasedRecord {
-                    record: tombstone.id,
-                    at: tombstone.at,
-                    reason: tombstone.reason,
-                    content_hash: tombstone.content_hash,
-                    keys: tombstone.keys.into_iter().map(ContentHash).collect(),
-                };
-                erased.insert(ordinal, left);
-            }
-        })?;
+        let mut tombstones = self.collect_tombstones()?;
         let mut ids: Vec<Option<RecordId>> = Vec::new();
         self.log.replay(CommitSeq(0), &mut |ordinal, entry| {
             if let Some(ordinal) = ordinal {
                 ids.resize(ordinal as usize, None);
-                if let Some(forgotten) = erased.remove(&ordinal) {
+                if let Some(tombstone) = tombstones.remove(&ordinal) {
                     ids.push(None);
-                    emit(ExportEntry::Forgotten(forgotten));
+                    emit(ExportEntry::Forgotten(ErasedRecord {
+                        record: tombstone.id,
+                        at: tombstone.at,
+                        reason: tombstone.reason,
+                        content_hash: tombstone.content_hash,
+                        keys: tombstone.keys.into_iter().map(ContentHash).collect(),
+                    }));
                     if let StoreEntry::Record(record) = &entry
                         && record
                             .supersedes
@@ -152,6 +146,17 @@ impl Engine {
             }
         })?;
         Ok(())
+    }
+
+    /// Returns what the log keeps of each forgotten record, by its ordinal.
+    pub(crate) fn collect_tombstones(&self) -> Result<HashMap<u32, Tombstone>, EngineError> {
+        let mut tombstones = HashMap::new();
+        self.log.replay(CommitSeq(0), &mut |_, entry| {
+            if let StoreEntry::Forgotten { ordinal, tombstone } = entry {
+                tombstones.insert(ordinal, tombstone);
+            }
+        })?;
+        Ok(tombstones)
     }
 
     /// Fills this memory, which must be empty, with an exported log. Returns the number of records
@@ -218,12 +223,6 @@ impl Importer {
             }
             ExportEntry::Forgotten(erased) => {
                 let (id, ordinal) = (erased.record, self.assign_ordinal(erased.record)?);
-                // A forgotten record needs an ordinal, so that its external ids are known and its
-                // id is not used again.
-                self.entries
-                    .push(StoreEntry::Record(Box::new(prepare::placeholder_record(
-                        id,
-                    ))));
                 let tombstone = Tombstone {
                     id,
                     at: erased.at,
@@ -232,7 +231,7 @@ impl Importer {
                     keys: erased.keys.into_iter().map(|key| key.0).collect(),
                 };
                 self.entries
-                    .push(StoreEntry::Forgotten { ordinal, tombstone });
+                    .extend(prepare::forgotten_entries(ordinal, tombstone));
             }
             ExportEntry::Replaced { record, at } => {
                 self.known_ordinal(record)?;

@@ -5,11 +5,12 @@
 //! to the parent never touch it.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use reprise_index::Doc;
-use reprise_store::{CommitSeq, StoreEntry};
+use reprise_store::{CommitSeq, StoreEntry, Tombstone};
 use reprise_types::{
     Annotation, Embedding, ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome,
     normalize_tags,
@@ -21,6 +22,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
 use crate::write::WriteBatch;
+use crate::write::prepare::forgotten_entries;
 
 /// Entries of one commit while a branch is copied.
 const FORK_ENTRIES: usize = 1024;
@@ -69,8 +71,9 @@ pub struct NotMerged {
 
 impl Engine {
     /// Writes what this memory knew at `as_of` (by default now) into `branch`, which must be empty;
-    /// returns the number of records. What has been forgotten since is left out. `stream` names
-    /// this memory in the branch's cursors; its number there is the last commit that was copied.
+    /// returns the number of records. Of what has been forgotten since only that is left, so that
+    /// no replay of its source restores it. `stream` names this memory in the branch's cursors; its
+    /// number there is the last commit that was copied.
     pub fn fork_into(
         &self,
         branch: &mut Self,
@@ -90,6 +93,7 @@ impl Engine {
         let mut copy = BranchCopier {
             parent: &self.snapshot,
             branch,
+            tombstones: self.collect_tombstones()?,
             ordinals: Vec::new(),
             next: 0,
             pending: Vec::new(),
@@ -117,7 +121,7 @@ impl Engine {
             branch.ids.advance_past(last);
         }
         branch.publish();
-        Ok(branch.log.record_count())
+        Ok(branch.snapshot.stored_count())
     }
 
     /// Creates a file at `path`, which must not exist, as a copy-on-write clone of this memory's
@@ -133,8 +137,7 @@ impl Engine {
     pub fn mark_as_branch(&mut self, stream: &str) -> Result<u32, EngineError> {
         let (stream, seq) = (stream.to_owned(), self.log.seq().0);
         self.append_and_publish(&[StoreEntry::Cursor { stream, seq }])?;
-        let docs = self.snapshot.docs();
-        Ok(docs.filter(|(_, doc)| !doc.is_hole()).count() as u32)
+        Ok(self.snapshot.stored_count())
     }
 
     /// Copies the records that only `branch` has into this memory, as known from now on, and gives
@@ -276,6 +279,12 @@ impl Snapshot {
         (absent, other_version)
     }
 
+    /// Counts the records that are not forgotten.
+    fn stored_count(&self) -> u32 {
+        let stored = self.docs().filter(|(_, doc)| doc.forgotten_at().is_none());
+        stored.count() as u32
+    }
+
     /// Iterates over the records, whose ids ascend.
     fn docs_by_id(&self) -> impl Iterator<Item = (u32, Doc)> {
         let mut last = None;
@@ -311,7 +320,9 @@ fn time_of_entry(entry: &StoreEntry) -> Option<DateTime<Utc>> {
 struct BranchCopier<'a> {
     parent: &'a Snapshot,
     branch: &'a mut Engine,
-    /// The ordinal in the branch of each ordinal of the parent.
+    /// What is left of the parent's forgotten records, by their ordinals there.
+    tombstones: HashMap<u32, Tombstone>,
+    /// The ordinal in the branch of each ordinal of the parent, unless it is forgotten.
     ordinals: Vec<Option<u32>>,
     next: u32,
     pending: Vec<StoreEntry>,
@@ -330,6 +341,10 @@ impl BranchCopier<'_> {
         if let Some(ordinal) = ordinal {
             self.ordinals.resize(ordinal as usize, None);
             self.ordinals.push(place);
+            if let Some(tombstone) = self.tombstones.remove(&ordinal) {
+                self.pending.extend(forgotten_entries(self.next, tombstone));
+                self.next += 1;
+            }
         }
         let new_ordinal = |ordinal: u32| self.ordinals.get(ordinal as usize).copied().flatten();
         let copied = match entry {

@@ -89,6 +89,42 @@ pub(super) fn what_was_forgotten_is_in_no_branch_not_even_of_the_past() {
 }
 
 #[test]
+fn what_was_forgotten_does_not_come_back_into_a_branch() {
+    let mut parent = EngineBench::new();
+    let ids = inserted_ids(&parent.insert(week()));
+    parent.now += Duration::seconds(5);
+    let now = parent.now;
+    let gone = ForgetSelector::Id(ids[3]);
+    parent.engine().forget(&gone, "asked", now).unwrap();
+    parent.insert(vec![record("later", "written later", 1, "fri")]);
+    for compacted in [false, true] {
+        if compacted {
+            parent.engine().compact().unwrap();
+        }
+        for ago in [0, 5] {
+            let mut branch = fork_of(&mut parent, ago);
+            let kept = ids_of(&mut branch).len();
+            assert_eq!(kept, 6 + usize::from(ago == 0));
+            for round in 0..3 {
+                let again = branch.insert(week());
+                let is_known = |one: &WriteOutcome| matches!(one, WriteOutcome::Duplicate { .. });
+                assert!(again.iter().all(is_known), "{ago}, {round}: {again:?}");
+                assert_eq!(ids_of(&mut branch).len(), kept);
+                assert!(branch.engine().snapshot().get_stored(ids[3]).is_none());
+                assert!(branch.engine().check().unwrap().is_sound());
+                if round == 1 {
+                    branch.engine().compact().unwrap();
+                }
+                branch.reopen();
+            }
+            let mut own = EngineBench::new();
+            let copied = parent.engine().fork_into(own.engine(), "fork/ada", None);
+            assert_eq!(copied.unwrap(), 7, "forgotten ones are not counted");
+        }
+    }
+}
+
+#[test]
 pub(super) fn a_merge_brings_what_is_new_once() {
     let mut parent = EngineBench::new();
     let ids = inserted_ids(&parent.insert(week()));

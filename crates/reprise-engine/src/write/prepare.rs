@@ -1,6 +1,7 @@
 //! From what a caller writes to what is stored. Pure; nothing is written here.
 
 use chrono::{DateTime, Utc};
+use reprise_store::{StoreEntry, Tombstone};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{
     ContentHash, EmbeddingSpace, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
@@ -54,12 +55,21 @@ pub(crate) fn prepare_imported(record: MemoryRecord) -> Result<MemoryRecord, Rej
 }
 
 /// Builds a stand-in for a record that was forgotten before it was imported.
-pub(crate) fn placeholder_record(id: RecordId) -> MemoryRecord {
+fn placeholder_record(id: RecordId) -> MemoryRecord {
     let new = NewRecord::new("forgotten", MemorySource::UserInput, MemoryKind::Episode);
     let kept = i64::try_from(id.to_u128() >> 80)
         .ok()
         .and_then(DateTime::from_timestamp_millis);
     build_record(new, id, kept.unwrap_or_default(), None)
+}
+
+/// Returns the entries that give the next ordinal to a forgotten record, so that its external ids
+/// are known and its id is not used again.
+pub(crate) fn forgotten_entries(ordinal: u32, tombstone: Tombstone) -> [StoreEntry; 2] {
+    [
+        StoreEntry::Record(Box::new(placeholder_record(tombstone.id))),
+        StoreEntry::Forgotten { ordinal, tombstone },
+    ]
 }
 
 /// Formats a space for people.
