@@ -1,8 +1,9 @@
 //! Restarts: from a checkpoint, from the bare log, after compaction; and the clock going backwards.
 
+use super::learning::run_outcome;
 use super::*;
 use crate::state::MARKS;
-use crate::{IndexOrigin, RecallCall};
+use crate::{ForgetSelector, IndexOrigin, RecallCall};
 use reprise_store::Verify;
 use reprise_types::DegradedPart;
 use reprise_types::{SectionKey, SectionPages};
@@ -63,7 +64,7 @@ pub(super) fn nothing_is_made_anew_for_what_is_written_and_all_for_damage_and_an
             .unwrap()
     );
     same(&mut bench, IndexOrigin::Checkpoint);
-    let selector = crate::ForgetSelector::Session("tue".into());
+    let selector = ForgetSelector::Session("tue".into());
     bench.engine().forget(&selector, "asked", now).unwrap();
     same(&mut bench, IndexOrigin::Checkpoint);
 
@@ -176,7 +177,7 @@ fn a_reader_keeps_its_moment_through_writes_and_compaction() {
     };
     let expected = ask();
     let now = bench.now;
-    let selector = crate::ForgetSelector::Session("tue".into());
+    let selector = ForgetSelector::Session("tue".into());
     bench.engine().forget(&selector, "asked", now).unwrap();
     bench.engine().compact().unwrap();
     assert_eq!(ask(), expected);
@@ -190,7 +191,7 @@ fn a_request_to_forget_that_comes_again_after_a_compaction_is_told_what_it_forgo
     for (name, session) in [("first", "tue"), ("second", "mon")] {
         bench.now += Duration::seconds(1);
         let (name, now) = (request(name), bench.now);
-        let selector = crate::ForgetSelector::Session(session.into());
+        let selector = ForgetSelector::Session(session.into());
         let gone = bench
             .engine()
             .forget_for_request(Some(&name), &selector, "asked", now);
@@ -257,7 +258,7 @@ fn after_a_compaction_nothing_derived_tells_of_more_than_the_file_holds() {
     assert!(whole.engine().set_tags(ids[0], &tags, now).unwrap());
     assert!(whole.engine().link(port, ids[1], "of", now).unwrap());
     whole.engine().checkpoint().unwrap();
-    let tuesday = crate::ForgetSelector::Session("thu".into());
+    let tuesday = ForgetSelector::Session("thu".into());
     whole.engine().forget(&tuesday, "asked", now).unwrap();
     whole.insert(vec![record("host", "the host is called atlas", 4, "s")]);
     whole.engine().load().unwrap();
@@ -415,4 +416,49 @@ pub(super) fn closing_after_a_small_write_appends_little_and_opens_the_same() {
     bench.engine.take().unwrap().close().unwrap();
     bench.reopen();
     assert_eq!(bench.engine().state.checkpoint.entries_behind(), 0);
+}
+
+#[test]
+fn a_withdrawal_a_forgetting_and_a_compaction_give_one_state_in_any_order() {
+    let acts = ["withdraw", "forget", "compact", "rebuild", "reopen"];
+    let (mut orders, mut rest) = (Vec::new(), vec![Vec::new()]);
+    while let Some(order) = rest.pop() {
+        let others = acts.iter().filter(|act| !order.contains(*act));
+        let longer = others.map(|act| [&order[..], &[*act]].concat());
+        rest.extend(longer);
+        if order.len() == acts.len() {
+            orders.push(order);
+        }
+    }
+    assert_eq!(orders.len(), 120);
+    for order in orders {
+        let mut bench = EngineBench::new();
+        let ids = inserted_ids(&bench.insert(week()));
+        let now = bench.now;
+        let said = run_outcome(1, &ids[1..3], 0.9);
+        bench.engine().report_outcome(&said, now).unwrap();
+        for act in &order {
+            let engine = bench.engine();
+            match *act {
+                "withdraw" => drop(engine.withdraw_run("run-1", now).unwrap()),
+                "forget" => {
+                    let gone = ForgetSelector::Id(ids[1]);
+                    engine.forget(&gone, "asked", now).unwrap();
+                }
+                "compact" => drop(engine.compact().unwrap()),
+                "rebuild" => engine.rebuild().unwrap(),
+                _ => bench.reopen(),
+            }
+        }
+        bench.engine().compact().unwrap();
+        let report = bench.engine().check().unwrap();
+        assert!(report.is_sound(), "{order:?}: {:?}", report.findings);
+        let expected = bench.engine().learning_state().digest();
+        bench.engine().rebuild().unwrap();
+        assert_eq!(
+            bench.engine().learning_state().digest(),
+            expected,
+            "{order:?}"
+        );
+    }
 }
