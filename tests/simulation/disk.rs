@@ -11,6 +11,7 @@
 //! - the n-th write fails after half of its bytes, or the n-th sync fails: full or failing disk;
 //! - every write fails after half of its bytes until there is room again: a disk that stays full;
 //! - reads of a range of a file fail, some times or always: a sector that cannot be read;
+//! - the n-th look at a name fails, or the next cuts do: a folder or a disk that fails for a moment;
 //! - a name removed, or changed to another file, while a process has the old file open;
 //! - a changed bit or a cut file: rot.
 
@@ -51,6 +52,9 @@ struct State {
     failing_write: Option<(u64, io::ErrorKind)>,
     failing_sync: Option<(u64, io::ErrorKind)>,
     removal_at_sync: Option<(u64, PathBuf)>,
+    looks: u64,
+    failing_look: Option<u64>,
+    failing_cuts: u64,
     full: bool,
     power_off: bool,
 }
@@ -63,12 +67,8 @@ struct Inode {
     failing_reads: Vec<FailingReads>,
 }
 
-/// Reads that touch a range fail so many times.
-#[derive(Debug, Clone)]
-struct FailingReads {
-    range: Range<u64>,
-    times: u64,
-}
+/// A range of which reads fail, and how many of them.
+type FailingReads = (Range<u64>, u64);
 
 #[derive(Debug, Clone)]
 enum PendingOperation {
@@ -195,12 +195,26 @@ impl SimDisk {
         self.state().failing_sync = Some((sync, kind));
     }
 
+    /// Looks so far at what file a name is of.
+    pub fn look_count(&self) -> u64 {
+        self.state().looks
+    }
+
+    /// Fails look number `look` (from 0).
+    pub fn fail_look(&self, look: u64) {
+        self.state().failing_look = Some(look);
+    }
+
+    /// Fails the next `times` changes of a file's size.
+    pub fn fail_cuts(&self, times: u64) {
+        self.state().failing_cuts = times;
+    }
+
     /// Fails the next `times` reads of the file at `path` that touch `range`.
     pub fn fail_reads(&self, path: &Path, range: Range<u64>, times: u64) {
         let mut state = self.state();
         if let Some(inode) = state.names.get(path).copied() {
-            let failing = FailingReads { range, times };
-            state.inodes[inode].failing_reads.push(failing);
+            state.inodes[inode].failing_reads.push((range, times));
         }
     }
 
@@ -371,7 +385,12 @@ impl Disk for SimDisk {
     }
 
     fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
-        match self.state().lookup(path) {
+        let mut state = self.state();
+        state.looks += 1;
+        if state.failing_look == Some(state.looks - 1) {
+            return Err(io::Error::other("the folder cannot be read"));
+        }
+        match state.lookup(path) {
             Ok(inode) => Ok(Some(identity(inode))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -498,11 +517,10 @@ impl DiskFile for SimFile {
         let end = offset.checked_add(out.len() as u64);
         let range = end.filter(|end| *end <= image.len() as u64);
         let end = range.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let hit = failing_reads.iter_mut().find(|failing| {
-            failing.times > 0 && failing.range.start < end && offset < failing.range.end
-        });
-        if let Some(failing) = hit {
-            failing.times -= 1;
+        let mut hits = failing_reads.iter_mut();
+        let hit = hits.find(|(range, left)| *left > 0 && range.start < end && offset < range.end);
+        if let Some((_, left)) = hit {
+            *left -= 1;
             return Err(io::Error::other("a sector cannot be read"));
         }
         out.copy_from_slice(&image[offset as usize..end as usize]);
@@ -534,6 +552,10 @@ impl DiskFile for SimFile {
     fn set_size(&self, size: u64) -> io::Result<()> {
         let mut state = self.disk.state();
         self.check_writable(&state)?;
+        if state.failing_cuts > 0 {
+            state.failing_cuts -= 1;
+            return Err(io::Error::other("the file cannot be cut"));
+        }
         state.inodes[self.inode].live.resize(size as usize, 0);
         state
             .pending

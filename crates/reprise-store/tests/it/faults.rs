@@ -84,6 +84,29 @@ fn after_a_failed_sync_nothing_half_done_comes_back() {
     }
 }
 
+#[test]
+fn what_a_failed_cut_left_is_cut_off_before_the_next_commit() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    // Written, but not acknowledged: nobody can tell whether the path still names the file.
+    disk.fail_look(disk.look_count() + 1);
+    disk.fail_cuts(1);
+    log.append(&[record(2, "the second of them"), record(3, "the third")])
+        .unwrap_err();
+    log.append(&[record(4, "four")]).unwrap();
+    let bytes = disk.file_bytes(&testing::log_path()).unwrap();
+    assert_eq!(bytes.len() as u64, log.stats().file_bytes);
+    drop(log);
+    let opened = open(&disk, Verify::Everything);
+    assert_eq!(
+        (opened.report.torn_bytes, opened.log.record_count()),
+        (0, 2)
+    );
+    assert!(opened.report.damage.is_empty());
+    assert_eq!(opened.log.reader().read_record(1).unwrap().text, "four");
+}
+
 /// Opens a log of 600 records with a checkpoint, whose places are still in the file and were
 /// checked; returns the sectors of its pages.
 fn open_unread(disk: &SimDisk) -> (Log, LogModel, Vec<Range<u64>>) {
