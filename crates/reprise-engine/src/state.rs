@@ -16,7 +16,7 @@ use reprise_types::{
 };
 
 use crate::error::EngineError;
-use crate::snapshot::annotation_index::{AnnotationIndex, is_retirement};
+use crate::snapshot::annotation_index::{AnnotationIndex, CORRECTED, is_retirement};
 use crate::snapshot::other_spaces::{OtherSpaces, most_common_space};
 use crate::write::dedup_keys::{DedupKeys, hash_external_id};
 use saving::{StateCheckpoint, WholePart};
@@ -249,8 +249,8 @@ impl EngineState {
                 for external in &record.external_ids {
                     self.keys.insert(hash_external_id(external), ordinal);
                 }
-                if let Some(old) = record.supersedes.and_then(|id| self.index.find(id)) {
-                    self.index.supersede(old, record.known_at);
+                if let Some(old) = record.supersedes {
+                    self.supersede(old, record.known_at);
                 }
             }
             StoreEntry::Embedded {
@@ -280,11 +280,7 @@ impl EngineState {
                 self.learning.forget_record(*id);
                 self.marks.forget(*ordinal);
             }
-            StoreEntry::Superseded { id, at } => {
-                if let Some(old) = self.index.find(*id) {
-                    self.index.supersede(old, *at);
-                }
-            }
+            StoreEntry::Superseded { id, at } => self.supersede(*id, *at),
             StoreEntry::Annotated {
                 ordinal,
                 at,
@@ -307,6 +303,21 @@ impl EngineState {
             // Cursors belong to the log; this index ignores kinds of a later version.
             _ => {}
         }
+    }
+
+    /// Marks a record as replaced by a newer version. It stays so when a retirement from before is
+    /// undone.
+    fn supersede(&mut self, id: RecordId, at: DateTime<Utc>) {
+        let Some(old) = self.index.find(id) else {
+            return;
+        };
+        let retirements = self.marks.open_retirements(old).map(|link| link.to);
+        for to in retirements.collect::<Vec<u32>>() {
+            let relation = CORRECTED.to_owned();
+            let corrected = Annotation::Linked { to, relation };
+            self.marks.apply(old, &corrected, at.timestamp_micros());
+        }
+        self.index.supersede(old, at);
     }
 
     /// Whether a link retires a record into one that leads back to it, as when two machines each
@@ -335,6 +346,10 @@ impl EngineState {
             Annotation::Unlinked { to, relation } if is_retirement(relation) => {
                 if let Some(link) = self.marks.find_open_link(ordinal, *to, relation) {
                     self.index.restore(ordinal, link.since);
+                }
+                let corrected = self.marks.corrected_at(ordinal);
+                if let Some(at) = corrected.and_then(DateTime::from_timestamp_micros) {
+                    self.index.supersede(ordinal, at);
                 }
             }
             _ => {}

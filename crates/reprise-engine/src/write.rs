@@ -27,7 +27,7 @@ use reprise_types::{
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::snapshot::annotation_index::{CONTRADICTED, DISTILLED, RETIRED};
+use crate::snapshot::annotation_index::{CONTRADICTED, CORRECTED, DISTILLED, LinkSpan, RETIRED};
 use crate::snapshot::owner::user_entry;
 use crate::write::identity::RecordBatch;
 
@@ -400,8 +400,9 @@ impl Engine {
         let mut inherited: BTreeMap<u32, Vec<(u32, u32, String)>> = BTreeMap::new();
         for (old, new) in &corrected {
             let links = self.snapshot.marks.open_links(*old);
-            // A new text is compared anew for contradictions.
-            for link in links.filter(|link| *link.relation != *CONTRADICTED) {
+            // A new text is compared anew for contradictions, and the log has no corrections.
+            let inherits = |link: &&LinkSpan| ![CONTRADICTED, CORRECTED].contains(&&*link.relation);
+            for link in links.filter(inherits) {
                 let end = |end: u32| corrected.get(&end).copied().unwrap_or(end);
                 let (from, to) = (end(link.from), end(link.to));
                 // If both ends are corrected, the later one brings the link.

@@ -25,6 +25,9 @@ const FORGOTTEN: u32 = u32::MAX;
 pub(crate) const RETIRED: &str = "retired into";
 /// Relation from a record to itself: its time is over, and it is expired.
 pub(crate) const EXPIRED: &str = "over since";
+/// Relation, of the fold and not of the log, from a record that is retired to what it was retired
+/// into: a newer version has replaced it since.
+pub(crate) const CORRECTED: &str = "corrected as well";
 /// Relation between two records that somebody declared to be different; from a record to itself,
 /// that it does not expire.
 pub(crate) const DISTINCT: &str = "apart from";
@@ -37,7 +40,14 @@ pub const DISTILLED: &str = "distilled from";
 
 /// Whether a relation is hidden from readers.
 pub(crate) fn is_reserved(relation: &str) -> bool {
-    let hidden = [RETIRED, EXPIRED, DISTINCT, CONTRADICTED, UNDELIVERED];
+    let hidden = [
+        RETIRED,
+        EXPIRED,
+        CORRECTED,
+        DISTINCT,
+        CONTRADICTED,
+        UNDELIVERED,
+    ];
     hidden.contains(&relation)
 }
 
@@ -258,8 +268,20 @@ impl AnnotationIndex {
 
     /// Finds the link by which a record is retired or expired.
     pub(crate) fn find_retirement(&self, ordinal: u32) -> Option<&LinkSpan> {
-        let mut links = self.open_links(ordinal);
-        links.find(|link| link.from == ordinal && is_retirement(&link.relation))
+        self.open_retirements(ordinal).next()
+    }
+
+    /// Iterates over the links by which a record is retired or expired.
+    pub(crate) fn open_retirements(&self, ordinal: u32) -> impl Iterator<Item = &LinkSpan> {
+        let links = self.open_links(ordinal);
+        links.filter(move |link| link.from == ordinal && is_retirement(&link.relation))
+    }
+
+    /// Returns the instant at which a newer version replaced a record that was retired by then.
+    pub(crate) fn corrected_at(&self, ordinal: u32) -> Option<i64> {
+        let links = self.open_links(ordinal);
+        let corrected = links.filter(|link| link.from == ordinal && *link.relation == *CORRECTED);
+        corrected.map(|link| link.since).min()
     }
 
     /// Whether any two records were ever noted as contradicting each other.

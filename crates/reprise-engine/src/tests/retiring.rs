@@ -2,9 +2,11 @@
 //! and restored.
 
 use chrono::Duration;
-use reprise_types::{ExternalId, RecallRequest, RecordId, WriteOutcome};
+use reprise_store::{StoreEntry, Tombstone};
+use reprise_types::{Annotation, ContentHash, ExternalId, RecallRequest, RecordId, WriteOutcome};
 
 use super::{EngineBench, inserted_ids, record, week};
+use crate::write::dedup_keys::hash_external_id;
 use crate::{ActionChanges, ForgetSelector, LinkEnd, NewLink, WriteBatch};
 
 #[test]
@@ -160,6 +162,67 @@ pub(super) fn a_correction_is_not_taken_back_by_a_restoration() {
     );
     assert_eq!(bench.engine().restore(&[ids[1]], now).unwrap(), 0);
     assert!(bench.engine().snapshot().get(ids[1]).is_none());
+}
+
+#[test]
+fn what_was_corrected_while_it_was_retired_stays_replaced() {
+    for how in ["restored", "forgotten", "expired"] {
+        let mut bench = EngineBench::new();
+        let ids = inserted_ids(&bench.insert(week()));
+        let (old, into) = (ids[1], ids[0]);
+        let now = bench.now;
+        let engine = bench.engine();
+        if how == "expired" {
+            engine.expire(&[old], now).unwrap();
+        } else {
+            engine.retire(&[(old, into)], now).unwrap();
+        }
+        bench.now += Duration::seconds(1);
+        // A log that was joined of two has it so.
+        let at = bench.now;
+        let place = bench.engine().snapshot().index.find(old).unwrap();
+        let relation = crate::snapshot::annotation_index::RETIRED.to_owned();
+        let to = bench.engine().snapshot().index.find(into).unwrap();
+        let entries = [StoreEntry::Superseded { id: old, at }];
+        bench.engine().append_and_publish(&entries).unwrap();
+        bench.now += Duration::seconds(1);
+        let now = bench.now;
+        if how == "forgotten" {
+            let unlinked = Annotation::Unlinked { to, relation };
+            let doc = bench.engine().snapshot().index.doc(to).unwrap();
+            let name = ExternalId::new(ExternalId::BATCH, "auth-1");
+            let tombstone = Tombstone {
+                id: doc.id,
+                at: now,
+                reason: "asked".to_owned(),
+                content_hash: ContentHash::default(),
+                keys: vec![hash_external_id(&name)],
+            };
+            let entries = [
+                StoreEntry::from_annotation(place, now, unlinked),
+                StoreEntry::Forgotten {
+                    ordinal: to,
+                    tombstone,
+                },
+            ];
+            bench.engine().append_and_publish(&entries).unwrap();
+        } else {
+            bench.engine().restore(&[old], now).unwrap();
+        }
+        for round in 0..4 {
+            let memory = bench.engine().snapshot();
+            assert!(memory.get(old).is_none(), "{how}, round {round}");
+            assert_eq!(memory.index.doc(place).unwrap().superseded_at(), Some(at));
+            let report = bench.engine().check().unwrap();
+            assert!(report.findings.is_empty(), "{how}: {report:?}");
+            if round == 1 {
+                bench.engine().checkpoint().unwrap();
+            } else if round == 2 {
+                bench.engine().compact().unwrap();
+            }
+            bench.reopen();
+        }
+    }
 }
 
 #[test]
