@@ -27,6 +27,7 @@ mod archive;
 mod carried;
 mod command_exit;
 mod consolidate;
+mod continued;
 mod error;
 mod export;
 mod git_repository;
@@ -110,6 +111,6 @@ pub use sunwell::{
     LearningCategory, LearningQuery, SCOPES, SOURCE_TYPES, StoreCounts, SunwellDecision,
     SunwellFailure, SunwellLearning, SunwellMemory, SunwellStats, TYPESCRIPT, check_word,
     extract_learnings, extract_withdrawals, fold_umlauts, list_branch_names, may_state_correction,
-    states_correction, states_rule, states_withdrawal, to_studio,
+    states_correction, states_decision, states_rule, states_withdrawal, to_studio,
 };
 pub use values::{hex_id, parse_yaml};

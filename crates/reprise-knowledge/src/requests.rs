@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::continued::continues_sentence;
 use crate::own_words::says_something;
-use crate::sunwell::continues_sentence;
 use crate::values::is_in_words;
 
 /// Verbs that begin a request for one piece of work.

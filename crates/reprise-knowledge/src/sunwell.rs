@@ -9,6 +9,7 @@ mod corrections;
 mod extract;
 mod memory;
 mod rules;
+mod sentences;
 mod views;
 mod withdrawals;
 
@@ -24,8 +25,8 @@ pub use corrections::{may_state_correction, states_correction};
 pub use extract::{extract_learnings, extract_withdrawals};
 pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
-pub(crate) use rules::continues_sentence;
 pub use rules::{fold_umlauts, states_rule};
+pub use sentences::states_decision;
 pub use views::{StoreCounts, list_branch_names, to_studio};
 pub use withdrawals::states_withdrawal;
 pub(crate) use withdrawals::{ends_rule_of, list_settling};

@@ -18,8 +18,8 @@ const CLAUSE_ENDS: [&str; 9] = [
 /// Letters that two forms of a word have in common at least.
 const COMMON_LETTERS_MIN: usize = 4;
 
-/// Returns a text in lower case, without umlauts, with plain apostrophes, and with the words spelled
-/// that make or end a rule.
+/// Returns a text in lower case, without umlauts, with plain apostrophes, and with those words
+/// spelled that make or end a rule.
 pub(super) fn fold(text: &str) -> String {
     mend_spelling(&fold_umlauts(&text.to_lowercase().replace('\u{2019}', "'")))
 }

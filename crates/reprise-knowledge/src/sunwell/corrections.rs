@@ -78,7 +78,7 @@ const DENIALS: [&str; 14] = [
     " keinen ",
     " kein ",
 ];
-/// What names who said the value that does not hold, where that is a number, which stands behind.
+/// Names of who said the value that does not hold, before a number.
 const SAYERS: [&str; 8] = [
     ", you wrote ",
     ", you said ",
@@ -183,7 +183,7 @@ impl Correction {
         if one.old.iter().all(|word| has_digit(word)) {
             one.take_numbers(&words);
         }
-        // "It is port 8443, not 8080, for the gateway": what it is said of stands behind.
+        // "It is port 8443, not 8080, for the gateway": the thing comes last.
         if one.subject.is_empty() {
             let rest = &denied.old[first_clause(denied.old).len()..];
             let rest: Vec<&str> = list_words(rest).collect();
@@ -223,8 +223,8 @@ impl Correction {
         (has_all && ends && one.old.len().max(one.new.len()) <= VALUE_WORDS_MAX).then_some(one)
     }
 
-    /// Takes for the new value what is a number, as the old one is, and for the thing what stands
-    /// before it.
+    /// Takes the number for the new value, as the old one is a number, and the words before it for
+    /// the thing.
     fn take_numbers(&mut self, claim: &[&str]) {
         let at = self.new.iter().position(|word| has_digit(word));
         let Some(at) = at else { return };
@@ -277,7 +277,7 @@ impl Correction {
 
 /// A sentence that says what does not hold.
 struct Denial<'a> {
-    /// What stands before the denial, and the value behind it.
+    /// The words before the denial, and the value behind it.
     claim: &'a str,
     old: &'a str,
     /// Whether it says who said so.

@@ -8,6 +8,7 @@ mod spelling;
 
 pub(super) use spelling::mend_spelling;
 
+use crate::continued::ends_for_all;
 use crate::requests::{asks_for_work, is_question, split_sentences};
 use crate::values::is_in_words;
 
@@ -31,10 +32,6 @@ pub fn states_rule(text: &str) -> bool {
     split_sentences(text).any(is_rule)
 }
 
-/// Words with which "not" denies no value.
-const SOON: &str = "\
-    now yet today here really sure again good bad working done jetzt heute hier wirklich gut \
-    schlecht mehr";
 /// How somebody proposes a rule as a question.
 const PROPOSALS: [&str; 7] = [
     "can we agree that ",
@@ -45,23 +42,6 @@ const PROPOSALS: [&str; 7] = [
     "koennen wir uns darauf einigen, dass ",
     "einigen wir uns darauf, dass ",
 ];
-/// How a sentence begins by which the one before it holds for all work.
-const FOR_ALL: [&str; 9] = [
-    "that goes for ",
-    "this goes for ",
-    "that applies to ",
-    "this applies to ",
-    "that holds for ",
-    "this holds for ",
-    "das gilt fuer ",
-    "das gilt ueberall",
-    "das gilt immer",
-];
-/// Words of all work, behind such a beginning.
-const ALL_WORK: &str = "\
-    all every each any whole entire everything everybody everyone always future repo project team \
-    alle allen jede jedes jeden ganze gesamte ueberall immer";
-
 /// How a sentence ends that is to be remembered.
 const REMEMBERED: [&str; 8] = [
     "keep that in mind",
@@ -98,7 +78,7 @@ pub(crate) fn is_rule(sentence: &str) -> bool {
         return false;
     }
     let end = folded.trim_end_matches(|c: char| !c.is_alphanumeric());
-    if ends_for_all(&folded) || REMEMBERED.iter().any(|one| end.ends_with(one)) {
+    if ends_for_all(&lower) || REMEMBERED.iter().any(|one| end.ends_with(one)) {
         return true;
     }
     if is_question(sentence) || norms::is_disputed(&folded) {
@@ -113,49 +93,17 @@ pub(crate) fn is_rule(sentence: &str) -> bool {
     is_certain || !asks_for_work(sentence) && is_known()
 }
 
-/// Whether a sentence is part of a text that is quoted: it has one quotation mark of a pair, or stands
+/// Whether a sentence is part of a text that is quoted: it has one quotation mark of a pair, or is
 /// between two.
 fn is_quoted(sentence: &str) -> bool {
-    let marks = sentence
+    let outside: String = sentence.split('`').step_by(2).collect();
+    let marks = outside
         .matches(['"', '\u{201c}', '\u{201d}', '\u{201e}'])
         .count();
     let bare = sentence.trim();
     let ends = [".'", "!'", ".\"", "!\"", ".\u{201d}", ".\u{201c}"];
     let is_at_edge = ends.iter().any(|end| bare.ends_with(end)) || bare.starts_with('\'');
     marks % 2 == 1 || is_at_edge
-}
-
-/// Whether a text ends with what makes a rule of the sentence before it: "add a test for it,
-/// please. That goes for the whole repo."
-fn ends_for_all(folded: &str) -> bool {
-    let ends = folded.match_indices(['.', '!', '?']);
-    let mut last = ends.filter_map(|(at, _)| folded.get(at + 1..)?.strip_prefix(' '));
-    last.any(|rest| is_for_all(rest))
-}
-
-/// Whether a sentence says that the one before it holds for all work.
-fn is_for_all(folded: &str) -> bool {
-    FOR_ALL.iter().any(|one| folded.starts_with(one))
-        && split_words(folded).any(|word| is_in_words(ALL_WORK, word))
-}
-
-/// Returns whether what follows the end of a sentence only says when or for what that holds, or what
-/// does not hold instead: "Always.", "That goes for the whole repo.", "Not us-east-1!"
-pub(crate) fn continues_sentence(rest: &str) -> bool {
-    let rest = rest.trim_start();
-    let end = rest.find(['!', '?', '\n']).unwrap_or(rest.len());
-    let end = rest.find(". ").unwrap_or(end).min(end);
-    let folded = fold_umlauts(&rest[..end].to_lowercase());
-    let words: Vec<&str> = split_words(&folded).collect();
-    match words[..] {
-        [
-            "always" | "never" | "ever" | "everywhere" | "period" | "immer" | "ueberall"
-            | "niemals",
-        ] => true,
-        ["not" | "nicht", what] => !is_in_words(SOON, what),
-        ["not" | "nicht", one, what] => !is_in_words(SOON, one) && !is_in_words(SOON, what),
-        _ => is_for_all(&folded),
-    }
 }
 
 /// Splits a text into its words, which may have a hyphen or an apostrophe.
@@ -358,6 +306,7 @@ mod tests {
             "the server must run with 256 MB, keep that in mind",
             "please stop adding comments to every line",
             "use cargo nextest here instead of cargo test",
+            "Every query goes through `db.query(sql)`; no sum of texts like `\"a \" + id`.",
         ] {
             assert!(states_rule(rule), "{rule}");
         }

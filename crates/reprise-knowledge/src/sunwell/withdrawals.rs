@@ -4,8 +4,8 @@
 
 use super::clauses::{begin_alike, first_clause, fold};
 use super::corrections::may_correct;
-use super::extract::is_decision;
 use super::rules::{is_rule, split_words};
+use super::sentences::is_decision;
 use crate::requests::{is_question, split_sentences};
 use crate::values::is_in_words;
 
@@ -19,7 +19,7 @@ const RULES: &str = "\
 const ENDING: &str = "\
     forget drop ignore scrap cancel lift lifted disregard revoke revoked abandon retire retired \
     remove removed dropped cancelled canceled withdrawn obsolete outdated void over gone \
-    expired delete scratch history dead vergiss vergesst vergessen streich streiche gestrichen ignoriere aufgehoben \
+    expired delete scratch history dead out raus vergiss vergesst vergessen streich streiche gestrichen ignoriere aufgehoben \
     hinfaellig entfaellt abgeschafft ueberholt veraltet ungueltig weg vorbei loesche geschichte \
     passe";
 /// Beginnings of what a rule is about where it is not called one.
@@ -33,7 +33,8 @@ const THINGS: [&str; 6] = [
 ];
 /// Words by which such a thing is over.
 const DROPPED: &str = "sparen lassen weglassen vergessen";
-/// Verbs that end what they are said of without a word for a rule, and most words of such a sentence.
+/// Verbs that end what they are said of without a word for a rule, and most words of such a
+/// sentence.
 const FORGOTTEN: &str = "forget drop vergiss vergesst streich streiche";
 const FORGOTTEN_WORDS_MAX: usize = 4;
 /// Words of what is over for a while, or of one thing.
@@ -142,7 +143,7 @@ impl Withdrawal {
         let behind = folded[first.len()..].trim_start_matches([',', ';', ':', '-', ' ']);
         let clauses = [first, first_clause(behind), behind, &folded];
         clauses.into_iter().find_map(|clause| {
-            let words: Vec<&str> = split_words(clause).collect();
+            let words: Vec<&str> = split_parts(clause).collect();
             let effect = find_effect(clause, &words)?;
             let known = [
                 RULES, ENDING, ALLOWED, COPULAS, MAY, NOW, PLAIN, FORBIDS, NEEDED, DROPPED,
@@ -157,7 +158,7 @@ impl Withdrawal {
     /// Whether it ends a rule.
     fn ends(&self, rule: &str) -> bool {
         let folded = fold(rule);
-        let words: Vec<&str> = split_words(&folded).collect();
+        let words: Vec<&str> = split_parts(&folded).collect();
         let stems: Vec<String> = words.iter().map(|word| stem(word)).collect();
         let place = |topic: &String| stems.iter().position(|stem| is_same(topic, stem));
         let places: Vec<usize> = self.topic.iter().filter_map(place).collect();
@@ -173,6 +174,11 @@ impl Withdrawal {
             }
         }
     }
+}
+
+/// Splits a text into its words, each part of a compound by itself: "two-approvals".
+fn split_parts(text: &str) -> impl Iterator<Item = &str> {
+    split_words(text).flat_map(|word| word.split('-'))
 }
 
 /// Returns what a clause does to rules.
@@ -225,7 +231,7 @@ fn find_effect(clause: &str, words: &[&str]) -> Option<Effect> {
     let who = words
         .first()
         .is_some_and(|first| is_in_words("we i wir ich", first));
-    // "You no longer need to run the formatter": whoever had to has not any more.
+    // "You no longer need to run the formatter".
     let is_free = ends && has(NEEDED);
     (stops || is_free || ends && (who || has("wir"))).then_some(Effect::EndsHabit)
 }
@@ -321,6 +327,14 @@ mod tests {
                 "Jeder PR braucht Labels.",
             ),
             ("The rule for labels is history.", "Every PR needs labels."),
+            (
+                "The labels-rule is dead.",
+                "Every PR needs labels and a milestone.",
+            ),
+            (
+                "We send over QUIC from today, UDP is out.",
+                "Always send snapshots over UDP.",
+            ),
             ("We moved to bun. Forget pnpm.", "We always use pnpm here."),
             (
                 "from now on we use pnpm here, npm is gone.",

@@ -160,8 +160,8 @@ pub(super) fn resolve_project_of_lesson(
     }
 }
 
-/// Names the project of a call by its folder, if one was typed; a lesson that names no project is of
-/// the repository around the current folder, as with `learn` and over MCP.
+/// Names the project of a call by its folder, if one was typed; a lesson that names no project is
+/// of the repository around the current folder, as with `learn` and over MCP.
 pub(super) fn name_project_of_call(
     context: &Context,
     operation: &str,

@@ -104,11 +104,11 @@ const WISHES: &str = "i want|i'd like|i would like|i expect|my rule|ich moechte|
     ich will|ich erwarte|meine regel";
 /// Verbs by which somebody is quoted, among the first words of a sentence.
 const QUOTING: &str = "says said claims thinks reckons wants sagt meint behauptet";
-/// How a clause begins that takes back or explains what stands before it.
+/// How a clause begins that takes back or explains the one before it.
 const TAKING_BACK: &str = "\
     but i|but it|but that|but he|but she|but they|which|that is why|that's why|so it|what do|\
     can you|could you|can u|aber ich|aber es|aber das|was|deshalb|darum|kannst du";
-/// Words that begin a clause which denies, or names what is not to be.
+/// Words that begin a clause which denies or forbids.
 const DENYING: &str = "not no never don't kein keine keinen nicht nie niemals";
 /// Fewest words of a norm, of one that ends with a word for all, and words of a subject.
 const WORDS_MIN: usize = 4;
@@ -211,7 +211,7 @@ impl<'a> Clauses<'a> {
         early.any(|word| is_in_words(QUOTING, word))
     }
 
-    /// Whether a clause takes back or asks about what stands before it.
+    /// Whether a clause takes back or asks about the one before it.
     fn takes_back(&self) -> bool {
         let mut others = self.each.iter().skip(1);
         others.any(|clause| begins_with_any(clause, TAKING_BACK))
@@ -273,11 +273,13 @@ impl<'a> Clauses<'a> {
                 .first()
                 .is_some_and(|word| is_in_words(DENYING, word))
         };
-        let is_asked = self.list_bare().any(denies) || self.list_bare().next().is_some_and(is_order);
+        let is_asked =
+            self.list_bare().any(denies) || self.list_bare().next().is_some_and(is_order);
         let at_each = self.each.len() > 1
-            && self.each.last().is_some_and(|clause| {
-                clause.len() < WORDS_MIN && names_event(clause)
-            });
+            && self
+                .each
+                .last()
+                .is_some_and(|clause| clause.len() < WORDS_MIN && names_event(clause));
         is_asked && (at_each || is_in_words(FINALLY, last) && !compares)
     }
 
@@ -335,7 +337,9 @@ impl<'a> Clauses<'a> {
                 .any(|word| is_in_words("is are ist sind isn't aren't", word));
             // "It is forbidden, ..." says in the next clause what is.
             let is_told_behind = self.each.len() > 1
-                && before.first().is_some_and(|first| is_in_words("it es", first));
+                && before
+                    .first()
+                    .is_some_and(|first| is_in_words("it es", first));
             let has_scope =
                 is_told_behind || behind.iter().skip(1).any(|word| is_in_words(SCOPES, word));
             let points = before
@@ -415,7 +419,9 @@ impl<'a> Clauses<'a> {
         self.list_bare().any(|clause| {
             let stops = clause.first() == Some(&"stop")
                 && clause.get(1).is_some_and(|verb| verb.ends_with("ing"))
-                && clause.get(2).is_some_and(|what| !is_in_words(POINTING, what));
+                && clause
+                    .get(2)
+                    .is_some_and(|what| !is_in_words(POINTING, what));
             clause.len() >= FINAL_WORDS_MIN && (stops || super::english::is_ordered_always(clause))
         })
     }

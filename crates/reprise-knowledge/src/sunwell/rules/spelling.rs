@@ -42,7 +42,7 @@ pub(in crate::sunwell) fn mend_spelling(lower: &str) -> String {
     mended
 }
 
-/// Returns how a word is spelled that stands before a text.
+/// Returns how a word before a text is spelled.
 fn mend_word<'a>(word: &'a str, behind: &str) -> &'a str {
     if let Some((_, whole)) = SHORT_FORMS.iter().find(|(short, _)| *short == word) {
         return whole;

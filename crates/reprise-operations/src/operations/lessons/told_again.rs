@@ -1,5 +1,5 @@
-//! A sentence that teaches something, and was learned before: in this project or another one, before
-//! it was ended or corrected, or before it was forgotten.
+//! A sentence that teaches something, and was learned before: in this project or another one,
+//! before it was ended or corrected, or before it was forgotten.
 
 use reprise_knowledge::hex_id;
 

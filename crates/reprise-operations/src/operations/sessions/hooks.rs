@@ -17,7 +17,7 @@ mod statusline;
 
 use reprise_knowledge::{
     SessionTurn, extract_own_words, hook_request_key, may_state_correction, says_enough,
-    says_something, states_rule, states_withdrawal,
+    says_something, states_decision, states_rule, states_withdrawal,
 };
 use reprise_types::normalize_tag;
 use tokio::time::timeout;
@@ -273,8 +273,8 @@ impl Memory {
         self.learn_stated_rules(&report.session, &report.text).await
     }
 
-    /// Learns what a session told so far if a prompt of it sets or ends a rule or corrects a fact:
-    /// the next session in the project needs that, and this one may never end.
+    /// Learns what a session told so far if a prompt of it sets or ends a rule, decides something or
+    /// corrects a fact: the next session in the project needs that, and this one may never end.
     async fn learn_stated_rules(&self, session: &str, prompt: &str) -> Result<(), Problem> {
         if !session.is_empty() && teaches(prompt) {
             self.extract_and_store_learnings(session, false).await?;
@@ -499,7 +499,10 @@ impl Memory {
 
 /// Returns whether a prompt says what later sessions have to know.
 fn teaches(prompt: &str) -> bool {
-    states_rule(prompt) || states_withdrawal(prompt) || may_state_correction(prompt)
+    states_rule(prompt)
+        || states_decision(prompt)
+        || states_withdrawal(prompt)
+        || may_state_correction(prompt)
 }
 
 fn project_tag(project: &str) -> Option<String> {

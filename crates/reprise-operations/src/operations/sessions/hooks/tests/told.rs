@@ -1,5 +1,5 @@
-//! A rule that is told more than once, or in more than one project: it holds where it was told last,
-//! and is over where it was ended last.
+//! A rule that is told more than once, or in more than one project: it holds where it was told
+//! last, and is over where it was ended last.
 
 use super::ruled::{Hooks, report};
 use super::*;
@@ -179,6 +179,25 @@ async fn a_rule_of_two_prompts_is_forgotten_with_the_last_of_them() {
         let begun = format!("begun {number}");
         let holds = hooks.holds_in("shop", &begun, rule).await;
         assert_eq!(holds, number == 0, "{number}");
+    }
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_a_person_decided_begins_the_next_session_though_its_own_never_ended() {
+    let (_folder, memories, hooks) = start().await;
+    for (number, decision) in [
+        "ok, we go with Redis for the cart, TTL 60 seconds",
+        "Wir haben uns f\u{fc}r ReportLab entschieden.",
+        "agreed, UDP for all snapshots of the game",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        hooks.tell(&format!("told {number}"), decision).await;
+        let begun = format!("begun {number}");
+        let holds = hooks.holds_in("shop", &begun, decision).await;
+        assert!(holds, "{decision}");
     }
     memories.shut_down().await;
 }
