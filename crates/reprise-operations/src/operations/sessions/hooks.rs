@@ -273,8 +273,8 @@ impl Memory {
         self.learn_stated_rules(&report.session, &report.text).await
     }
 
-    /// Learns what a session told so far if a prompt of it sets or ends a rule, decides something or
-    /// corrects a fact: the next session in the project needs that, and this one may never end.
+    /// Learns what a session told so far if a prompt of it sets or ends a rule, decides something,
+    /// or corrects a fact: the next session in the project needs that, and this one may never end.
     async fn learn_stated_rules(&self, session: &str, prompt: &str) -> Result<(), Problem> {
         if !session.is_empty() && teaches(prompt) {
             self.extract_and_store_learnings(session, false).await?;
