@@ -348,10 +348,8 @@ impl RequestContext {
         let (settings, stages) = (Arc::clone(config), Arc::clone(&self.stages));
         // The permit is held until the work ends, even if the caller is gone.
         let permit = Arc::new(permit);
-        let (held, searched) = (
-            Arc::clone(&permit),
-            (Arc::clone(&snapshot), request.clone()),
-        );
+        let held = Arc::clone(&permit);
+        let searched = (Arc::clone(&snapshot), request.clone());
         let search = run_blocking(move || {
             let _permit = held;
             let (snapshot, request) = searched;

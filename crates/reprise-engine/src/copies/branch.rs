@@ -354,7 +354,6 @@ impl BranchCopier<'_> {
                 id,
                 at: gone.known_at,
             }),
-            StoreEntry::Superseded { .. } => Some(entry),
             StoreEntry::Embedded {
                 ordinal,
                 space,
@@ -371,7 +370,9 @@ impl BranchCopier<'_> {
             } => new_ordinal(ordinal)
                 .zip(renumber_annotation(annotation, new_ordinal))
                 .map(|(ordinal, annotation)| StoreEntry::from_annotation(ordinal, at, annotation)),
-            StoreEntry::Cursor { .. } | StoreEntry::Learning(_) => Some(entry),
+            StoreEntry::Superseded { .. } | StoreEntry::Cursor { .. } | StoreEntry::Learning(_) => {
+                Some(entry)
+            }
             _ => None,
         };
         let is_about_absent = |entry: &StoreEntry| match entry {

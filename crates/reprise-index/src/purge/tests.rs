@@ -193,7 +193,7 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
 fn between_the_steps_of_a_purge_nothing_forgotten_gets_into_graph_or_cells() {
     // The graph lacks one that is forgotten as well.
     let [mut writer, mut at_once] = [(); 2].map(|()| {
-        let mut writer = self::writer();
+        let mut writer = writer();
         push(&mut writer, DOCUMENTS, "");
         writer.forget(DOCUMENTS, at(1_000));
         writer

@@ -308,8 +308,8 @@ fn split_denial(all: &str) -> Option<Denial<'_>> {
 /// Splits a value from the words behind it that begin another part of the sentence.
 fn split_value(old: &str) -> (Vec<&str>, Vec<&str>) {
     let words: Vec<&str> = list_words(old).collect();
-    let is_told = |word: &&str| !is_in_words(PLAIN, word) && !is_in_words(STATES, word);
-    let first = words.iter().position(|word| is_told(&word)).unwrap_or(0);
+    let is_told = |word: &str| !is_in_words(PLAIN, word) && !is_in_words(STATES, word);
+    let first = words.iter().position(|word| is_told(word)).unwrap_or(0);
     let ends = words.iter().skip(first + 1);
     let end = ends.take_while(|word| !is_in_words(BEHIND_VALUE, word));
     let end = (first + 1 + end.count()).min(words.len());

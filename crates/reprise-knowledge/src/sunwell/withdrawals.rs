@@ -263,128 +263,134 @@ fn is_same(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Sentences, and a rule that each ends.
+    const ENDS: [(&str, &str); 23] = [
+        (
+            "A deploy on Friday is allowed now.",
+            "Never deploy on Fridays.",
+        ),
+        ("You may deploy on Fridays again.", "No deploys on Fridays."),
+        ("It's ok to use lodash now.", "Do not use lodash here."),
+        (
+            "forget the rule about pnpm, we use bun now",
+            "always use pnpm in this repo, never npm",
+        ),
+        (
+            "The rule about pnpm no longer applies.",
+            "we always use pnpm here",
+        ),
+        (
+            "The ban on default exports is lifted.",
+            "Don't use default exports in this project.",
+        ),
+        ("We no longer use pnpm.", "We always use pnpm here."),
+        ("Stop using pnpm", "We always use pnpm here."),
+        (
+            "Die Regel mit pnpm gilt nicht mehr, wir nehmen jetzt bun",
+            "Wir nutzen hier immer pnpm, nie npm",
+        ),
+        (
+            "Du darfst jetzt am Freitag ausrollen.",
+            "Bitte nie am Freitag ausrollen.",
+        ),
+        (
+            "Deploys am Freitag sind wieder erlaubt.",
+            "Bei uns wird nie am Freitag ausgerollt.",
+        ),
+        (
+            "Vergiss die Regel zu den Commits.",
+            "Commits immer auf Englisch.",
+        ),
+        (
+            "Wir nutzen pnpm nicht mehr.",
+            "Wir nutzen hier immer pnpm, nie npm",
+        ),
+        (
+            "Thanks for that, but you no longer have to sign the tags.",
+            "Always sign the tags of a release.",
+        ),
+        (
+            "we dont need a ticket in the branch name anymroe",
+            "Branch names always need a ticket.",
+        ),
+        (
+            "Oh, and the thing about squashing, forget that.",
+            "We always squash a branch before a merge.",
+        ),
+        (
+            "Das mit den Labels koennen wir uns ab heute sparen.",
+            "Jeder PR braucht Labels.",
+        ),
+        (
+            "Labels brauchen wir nicht mehr.",
+            "Jeder PR braucht Labels.",
+        ),
+        ("The rule for labels is history.", "Every PR needs labels."),
+        (
+            "The labels-rule is dead.",
+            "Every PR needs labels and a milestone.",
+        ),
+        (
+            "We send over QUIC from today, UDP is out.",
+            "Always send snapshots over UDP.",
+        ),
+        ("We moved to bun. Forget pnpm.", "We always use pnpm here."),
+        (
+            "from now on we use pnpm here, npm is gone.",
+            "We decided to stay on npm.",
+        ),
+    ];
+
+    /// Sentences, and a rule that each leaves.
+    const LEAVES: [(&str, &str); 13] = [
+        (
+            "Is a deploy on Friday allowed now?",
+            "Never deploy on Fridays.",
+        ),
+        (
+            "A deploy on Friday is not allowed now.",
+            "Never deploy on Fridays.",
+        ),
+        ("You can run the tests again.", "Never deploy on Fridays."),
+        ("You may use tabs now.", "Never deploy on Fridays."),
+        (
+            "We no longer use npm.",
+            "always use pnpm in this repo, never npm",
+        ),
+        ("forget the rule about tabs", "we always use pnpm here"),
+        (
+            "The login test is ok now.",
+            "Tests must never use the network.",
+        ),
+        (
+            "Die Regel mit pnpm gilt weiter.",
+            "Wir nutzen hier immer pnpm, nie npm",
+        ),
+        (
+            "I no longer have the error with the tags.",
+            "Never deploy on Fridays.",
+        ),
+        ("forget the tests", "Run the tests before each merge."),
+        (
+            "The release is out, npm is fast.",
+            "Every release needs notes in npm.",
+        ),
+        (
+            "The thing about the login is odd.",
+            "The login must never be cached.",
+        ),
+        (
+            "Der Test ist jetzt in Ordnung.",
+            "Keine Deploys am Freitag!",
+        ),
+    ];
+
     #[test]
     fn a_sentence_ends_the_rules_that_have_its_words() {
-        for (sentence, rule) in [
-            (
-                "A deploy on Friday is allowed now.",
-                "Never deploy on Fridays.",
-            ),
-            ("You may deploy on Fridays again.", "No deploys on Fridays."),
-            ("It's ok to use lodash now.", "Do not use lodash here."),
-            (
-                "forget the rule about pnpm, we use bun now",
-                "always use pnpm in this repo, never npm",
-            ),
-            (
-                "The rule about pnpm no longer applies.",
-                "we always use pnpm here",
-            ),
-            (
-                "The ban on default exports is lifted.",
-                "Don't use default exports in this project.",
-            ),
-            ("We no longer use pnpm.", "We always use pnpm here."),
-            ("Stop using pnpm", "We always use pnpm here."),
-            (
-                "Die Regel mit pnpm gilt nicht mehr, wir nehmen jetzt bun",
-                "Wir nutzen hier immer pnpm, nie npm",
-            ),
-            (
-                "Du darfst jetzt am Freitag ausrollen.",
-                "Bitte nie am Freitag ausrollen.",
-            ),
-            (
-                "Deploys am Freitag sind wieder erlaubt.",
-                "Bei uns wird nie am Freitag ausgerollt.",
-            ),
-            (
-                "Vergiss die Regel zu den Commits.",
-                "Commits immer auf Englisch.",
-            ),
-            (
-                "Wir nutzen pnpm nicht mehr.",
-                "Wir nutzen hier immer pnpm, nie npm",
-            ),
-            (
-                "Thanks for that, but you no longer have to sign the tags.",
-                "Always sign the tags of a release.",
-            ),
-            (
-                "we dont need a ticket in the branch name anymroe",
-                "Branch names always need a ticket.",
-            ),
-            (
-                "Oh, and the thing about squashing, forget that.",
-                "We always squash a branch before a merge.",
-            ),
-            (
-                "Das mit den Labels koennen wir uns ab heute sparen.",
-                "Jeder PR braucht Labels.",
-            ),
-            (
-                "Labels brauchen wir nicht mehr.",
-                "Jeder PR braucht Labels.",
-            ),
-            ("The rule for labels is history.", "Every PR needs labels."),
-            (
-                "The labels-rule is dead.",
-                "Every PR needs labels and a milestone.",
-            ),
-            (
-                "We send over QUIC from today, UDP is out.",
-                "Always send snapshots over UDP.",
-            ),
-            ("We moved to bun. Forget pnpm.", "We always use pnpm here."),
-            (
-                "from now on we use pnpm here, npm is gone.",
-                "We decided to stay on npm.",
-            ),
-        ] {
+        for (sentence, rule) in ENDS {
             assert!(ends_rule_of(sentence, rule), "{sentence} | {rule}");
         }
-        for (sentence, rule) in [
-            (
-                "Is a deploy on Friday allowed now?",
-                "Never deploy on Fridays.",
-            ),
-            (
-                "A deploy on Friday is not allowed now.",
-                "Never deploy on Fridays.",
-            ),
-            ("You can run the tests again.", "Never deploy on Fridays."),
-            ("You may use tabs now.", "Never deploy on Fridays."),
-            (
-                "We no longer use npm.",
-                "always use pnpm in this repo, never npm",
-            ),
-            ("forget the rule about tabs", "we always use pnpm here"),
-            (
-                "The login test is ok now.",
-                "Tests must never use the network.",
-            ),
-            (
-                "Die Regel mit pnpm gilt weiter.",
-                "Wir nutzen hier immer pnpm, nie npm",
-            ),
-            (
-                "I no longer have the error with the tags.",
-                "Never deploy on Fridays.",
-            ),
-            ("forget the tests", "Run the tests before each merge."),
-            (
-                "The release is out, npm is fast.",
-                "Every release needs notes in npm.",
-            ),
-            (
-                "The thing about the login is odd.",
-                "The login must never be cached.",
-            ),
-            (
-                "Der Test ist jetzt in Ordnung.",
-                "Keine Deploys am Freitag!",
-            ),
-        ] {
+        for (sentence, rule) in LEAVES {
             assert!(!ends_rule_of(sentence, rule), "{sentence} | {rule}");
         }
     }

@@ -137,7 +137,7 @@ fn one_read_that_fails_in_a_compaction_loses_nothing() {
         for range in pages {
             disk.fail_reads(&testing::log_path(), range, times);
             let copied = log.start_compaction().and_then(|copy| copy());
-            let _ = copied.and_then(|done| log.finish_compaction(done));
+            drop(copied.and_then(|done| log.finish_compaction(done)));
             disk.heal_reads();
             drop(log);
             log = open(&disk, Verify::Tail).log;

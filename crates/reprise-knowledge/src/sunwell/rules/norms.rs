@@ -511,7 +511,7 @@ fn names_event(words: &[&str]) -> bool {
 
 /// Whether words have a condition that begins with a word for always: "whenever you add a flag".
 fn begins_event(words: &[&str]) -> bool {
-    let whenever = words.iter().any(|word| *word == "whenever");
+    let whenever = words.contains(&"whenever");
     whenever
         || words
             .windows(2)
