@@ -19,11 +19,11 @@ use reprise_types::limits::LIST_ITEMS_MAX;
 pub use kinds::{
     ArgumentKind, CountContent, DescribedArguments, FreeContent, FreeObject, LimitCount, LineText,
     LongText, NameText, OtherType, PlainType, RecordKey, TextContent, TextKind, TextRule, TimeText,
-    TypeCheck, arguments, require_arguments,
+    TypeCheck, require_arguments,
 };
 pub(crate) use kinds::{
     DescribedElsewhere, FixedWord, ItemCount, QuestionText, RecordKeys, RedactedLater, SelectorKey,
-    SelectorName, SelectorNames, SessionName, StoredSession,
+    SelectorName, SelectorNames, SessionName, StoredSession, arguments,
 };
 pub(crate) use patterns::{NON_BLANK_PATTERN, SELECTOR_PATTERN, instant_pattern};
 pub use room::Room;

@@ -336,4 +336,4 @@ macro_rules! arguments {
         };
     };
 }
-pub use arguments;
+pub(crate) use arguments;

@@ -190,7 +190,7 @@ impl Memory {
             RecallScope::Local => own.await,
             RecallScope::LocalAndGlobal => {
                 let tier = self.open_global_tier().await?;
-                tier.recall_with_local(&request, own).await
+                Box::pin(tier.recall_with_local(&request, own)).await
             }
             RecallScope::Global => {
                 let tier = self.open_global_tier().await?;

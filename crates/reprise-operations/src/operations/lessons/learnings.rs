@@ -370,7 +370,7 @@ impl Memory {
             for (from, _, told) in found {
                 let made = match told {
                     ToldSentence::New(new) => {
-                        batch.records.push(new);
+                        batch.records.push(*new);
                         LinkEnd::New(batch.records.len() - 1)
                     }
                     // Told again, it has one source more.

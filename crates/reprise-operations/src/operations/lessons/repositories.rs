@@ -65,7 +65,7 @@ pub fn redact_and_list_rules(text: &str) -> (String, Vec<String>) {
 impl Memory {
     /// What a recall found, and what the checkouts share that this user trusts; for a hook those of
     /// its project alone, and soon.
-    pub(crate) async fn add_repository_hits(
+    pub(in crate::operations) async fn add_repository_hits(
         &self,
         request: &RecallRequest,
         hook: Option<&PromptReader>,

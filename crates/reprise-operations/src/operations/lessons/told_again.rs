@@ -10,7 +10,7 @@ use crate::prelude::*;
 #[derive(Debug)]
 pub(super) enum ToldSentence {
     /// It is a new lesson.
-    New(NewRecord),
+    New(Box<NewRecord>),
     /// A lesson of the same project says it, and still holds or was ended later.
     Known(RecordId),
 }
@@ -35,7 +35,7 @@ pub(super) fn place_sentence(
                 return None;
             }
             new.external_ids = vec![name];
-            return Some(ToldSentence::New(new));
+            return Some(ToldSentence::New(Box::new(new)));
         };
         let current = memory.current_version(known).unwrap_or(known);
         let record = memory.get(current)?.ok()?;

@@ -78,7 +78,7 @@ pub(super) fn put_rules_first(
 
 /// Shows every rule that was plainly asked for, however few results an answer shows else.
 pub(super) fn show_all_rules(recall: &mut RecallResponse) {
-    for one in recall.results.iter_mut() {
+    for one in &mut recall.results {
         one.shown |= one.why.is_certain && one.why.reason == IS_RULE;
     }
 }

@@ -390,13 +390,12 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_pause_is_of_a_project_and_an_agent_that_are_there_or_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let config = memory_config(folder.path(), 4, Arc::new(|| Err(no_model())));
+    /// A memory of two projects.
+    async fn start_with_projects(folder: &Path) -> (Memories, Memory) {
+        let config = memory_config(folder, 4, Arc::new(|| Err(no_model())));
         let memories = start_memories(config, SetClock::starting_at("2026-03-02T10:00:00Z")).await;
         let memories = memories.with_settings(MemorySettings {
-            pauses: PauseStore::in_data_dir(folder.path()),
+            pauses: PauseStore::in_data_dir(folder),
             ..MemorySettings::default()
         });
         let memory = memories.user_memory(&UserId::default());
@@ -405,6 +404,13 @@ mod tests {
             fact.tags = vec![format!("project:{project}")];
             memory.store_one(fact).await.unwrap();
         }
+        (memories, memory)
+    }
+
+    #[tokio::test]
+    async fn a_pause_is_of_a_project_and_an_agent_that_are_there_or_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (memories, memory) = start_with_projects(folder.path()).await;
         let asked = |project: Option<&str>, agent: Option<&str>| PauseArguments {
             project: project.map(str::to_owned),
             agent: agent.map(str::to_owned),
@@ -466,10 +472,18 @@ mod tests {
             ..ResumeArguments::default()
         };
         assert!(Resume::run(&memory, unknown).await.is_err());
-        // Where nothing is named, the pause of the folder's project ends, and no other.
-        Pause::run(&memory, asked(Some("shop"), None))
-            .await
-            .unwrap();
+        memories.shut_down().await;
+    }
+
+    #[tokio::test]
+    async fn where_nothing_is_named_the_pause_of_the_folders_project_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let (memories, memory) = start_with_projects(folder.path()).await;
+        let of_shop = PauseArguments {
+            project: Some("shop".to_owned()),
+            ..PauseArguments::default()
+        };
+        Pause::run(&memory, of_shop).await.unwrap();
         let here = |here: &str| ResumeArguments {
             here: Some(here.to_owned()),
             ..ResumeArguments::default()
