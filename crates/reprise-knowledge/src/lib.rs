@@ -27,7 +27,6 @@ mod archive;
 mod carried;
 mod command_exit;
 mod consolidate;
-mod continued;
 mod error;
 mod export;
 mod git_repository;

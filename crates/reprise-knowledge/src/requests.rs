@@ -1,11 +1,14 @@
 //! Tells whether a text asks for one piece of work, or asks a question: it is neither true nor
 //! false, and teaches nothing. The words are of English, German, French and Spanish.
 
+mod continued;
+
 use std::borrow::Cow;
 
-use crate::continued::continues_sentence;
 use crate::own_words::says_something;
 use crate::values::is_in_words;
+use continued::continues_sentence;
+pub(crate) use continued::ends_for_all;
 
 /// Verbs that begin a request for one piece of work.
 const ORDER_VERBS: &str = "\

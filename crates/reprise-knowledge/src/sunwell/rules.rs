@@ -8,8 +8,7 @@ mod spelling;
 
 pub(super) use spelling::mend_spelling;
 
-use crate::continued::ends_for_all;
-use crate::requests::{asks_for_work, is_question, split_sentences};
+use crate::requests::{asks_for_work, ends_for_all, is_question, split_sentences};
 use crate::values::is_in_words;
 
 /// Length of a rule, in characters, and the fewest words of one.

@@ -27,7 +27,7 @@ const ALL_WORK: &str = "\
 const ALWAYS: &str = "always never ever everywhere period immer \u{fc}berall niemals";
 
 /// Whether a sentence in lower case says that the one before it holds for all work.
-pub(crate) fn is_for_all(lower: &str) -> bool {
+fn is_for_all(lower: &str) -> bool {
     FOR_ALL.iter().any(|one| lower.starts_with(one))
         && split_words(lower).any(|word| is_in_words(ALL_WORK, word))
 }
@@ -42,7 +42,7 @@ pub(crate) fn ends_for_all(lower: &str) -> bool {
 
 /// Returns whether what follows the end of a sentence only says when or for what that holds, or
 /// what does not hold instead.
-pub(crate) fn continues_sentence(rest: &str) -> bool {
+pub(super) fn continues_sentence(rest: &str) -> bool {
     let rest = rest.trim_start();
     let end = rest.find(['!', '?', '\n']).unwrap_or(rest.len());
     let end = rest.find(". ").unwrap_or(end).min(end);
