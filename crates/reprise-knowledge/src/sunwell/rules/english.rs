@@ -465,7 +465,11 @@ fn is_choice(words: &[&str], lower: &str) -> bool {
         return false;
     };
     // "Here" is the place of the rule.
-    let rest: Vec<&str> = rest.iter().copied().filter(|word| *word != "here").collect();
+    let rest: Vec<&str> = rest
+        .iter()
+        .copied()
+        .filter(|word| *word != "here")
+        .collect();
     let behind = [", not ", " instead of ", " rather than "];
     let other = behind
         .iter()

@@ -56,10 +56,7 @@ const PAIRS: &[(&str, &str)] = &[
         "alwyas squash before a merge",
         "always the same crash before a merge",
     ),
-    (
-        "no default exports, ever",
-        "slower than ever",
-    ),
+    ("no default exports, ever", "slower than ever"),
     (
         "Vor jedem Release muss das Changelog stimmen.",
         "Vor jedem Release muss ich mich neu anmelden.",
@@ -88,7 +85,10 @@ fn grammar_tells_a_rule_from_what_happens() {
     let missed: Vec<_> = missed.map(|(rule, _)| rule).collect();
     let alarms = PAIRS.iter().filter(|(_, other)| is_rule(other));
     let alarms: Vec<_> = alarms.map(|(_, other)| other).collect();
-    assert!(missed.is_empty() && alarms.is_empty(), "{missed:#?} {alarms:#?}");
+    assert!(
+        missed.is_empty() && alarms.is_empty(),
+        "{missed:#?} {alarms:#?}"
+    );
 }
 
 #[test]
