@@ -142,7 +142,7 @@ impl McpServer {
         {
             folders.name_project(&context.peer, &mut arguments).await?;
         }
-        if spec.name == <Learn as Operation>::SPEC.name && !folders::names_project(&arguments) {
+        if spec.name == <Learn as Operation>::SPEC.name && !names_project(&arguments) {
             let project = match (&self.project, &self.folders) {
                 (Some(project), _) => Some(project.clone()),
                 (None, Some(folders)) => folders.find_project(&context.peer).await,

@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn a_client_is_its_address_its_network_or_what_a_proxy_here_says() {
         let client = |peer: &str, forwarded: &[&str]| {
-            let mut request = Request::new(axum::body::Body::empty());
+            let mut request = Request::new(Body::empty());
             request
                 .extensions_mut()
                 .insert(PeerAddress(peer.parse().unwrap()));
