@@ -11,7 +11,7 @@
 //! - the n-th write fails after half of its bytes, or the n-th sync fails: full or failing disk;
 //! - every write fails after half of its bytes until there is room again: a disk that stays full;
 //! - reads of a range of a file fail, some times or always: a sector that cannot be read;
-//! - the n-th look at a name fails, or the next cuts do: a folder or a disk that fails for a moment;
+//! - the n-th look at a name fails, or the next cuts do: a folder or disk that fails for a moment;
 //! - a name removed, or changed to another file, while a process has the old file open;
 //! - a changed bit or a cut file: rot.
 

@@ -219,8 +219,8 @@ impl GraphState {
             if !graph.is_empty() {
                 graph.encode(&mut bytes);
             }
-            // Both are written, what is not there as nothing that can be read: an older one would
-            // stay in the file beside the other.
+            // Both are written, a missing one as a byte that reads as none: else an older one would
+            // stay in the file with the other.
             let cells = cells.encode(&vectors, graph_faster_from);
             let cells = cells.unwrap_or_else(|| vec![0]);
             vec![

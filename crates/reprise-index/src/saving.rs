@@ -62,8 +62,8 @@ impl IndexWriter {
     }
 
     /// Takes pages that changed since they were saved, of about as many bytes as the budget allows;
-    /// what is left of it is 0 if there are more. The pages that are few and change each time are in
-    /// the last part only. All of them count as saved: if they cannot be written,
+    /// what is left of it is 0 if there are more. The pages that are few and change each time are
+    /// in the last part only. All of them count as saved: if they cannot be written,
     /// [`Self::mark_unsaved`] says so. Forgotten documents are in them unless [`Self::purge`] came
     /// first.
     pub fn take_unsaved(&mut self, budget: &mut usize) -> Vec<SectionPages> {

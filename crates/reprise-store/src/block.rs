@@ -10,7 +10,7 @@ use std::io;
 
 use reprise_types::{ByteReader, RowCodec, append_varint, encode_row, impl_row_codec};
 
-use crate::codec::LogEntry;
+use crate::codec::EncodedEntry;
 use crate::compress::{Compressor, decompress};
 use crate::directory::slot::Slot;
 use crate::disk::{DiskFile, read_within};
@@ -56,7 +56,7 @@ impl BlockHead {
 pub(crate) fn append_blocks(
     out: &mut Vec<u8>,
     base: u64,
-    entries: &mut [LogEntry],
+    entries: &mut [EncodedEntry],
     compressor: &mut Compressor,
 ) -> io::Result<u32> {
     let (mut blocks, mut raw, mut rest) = (0, Vec::new(), entries);
@@ -83,7 +83,7 @@ pub(crate) fn append_blocks(
 }
 
 /// Sets the places of the entries of a block.
-fn place_entries(entries: &mut [LogEntry], place: u64, size: u32) {
+fn place_entries(entries: &mut [EncodedEntry], place: u64, size: u32) {
     for (index, entry) in (0..).zip(entries) {
         entry.slot = Slot::new_live(place, size, index);
     }
@@ -122,14 +122,14 @@ pub(crate) fn read_block(file: &dyn DiskFile, at: u64, end: u64) -> io::Result<O
     }
 }
 
-/// Decodes the blocks that `bytes` consists of, the first of which is at file offset `base`; returns
-/// their entries with their places, and the count of blocks. `None` if an entry is malformed, or if
-/// they would unpack to more than a commit may hold.
+/// Decodes the blocks that `bytes` consists of, the first of which is at file offset `base`, and
+/// returns their entries with their places, and the count of blocks. `None` if an entry is
+/// malformed, or if they would unpack to more than a commit may hold.
 pub(crate) fn decode_blocks(
     bytes: &[u8],
     base: u64,
     file_id: u128,
-) -> Option<(Vec<LogEntry>, usize)> {
+) -> Option<(Vec<EncodedEntry>, usize)> {
     let (mut all, mut blocks, mut unpacked) = (Vec::new(), 0, 0);
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -172,26 +172,29 @@ pub(crate) fn unpack_block(block: &[u8], file_id: u128) -> Option<Vec<u8>> {
 
 /// Decodes the entries of an unpacked block; returns `None` if they are malformed or more than a
 /// block may have.
-pub(crate) fn decode_entries(raw: &[u8]) -> Option<Vec<LogEntry>> {
+pub(crate) fn decode_entries(raw: &[u8]) -> Option<Vec<EncodedEntry>> {
     let mut reader = ByteReader::new(raw);
     let mut entries = Vec::new();
     while !reader.is_empty() {
         if entries.len() == BLOCK_ENTRIES_MAX {
             return None;
         }
-        entries.push(LogEntry::decode(reader.read_u8()?, reader.read_bytes()?)?);
+        entries.push(EncodedEntry::decode(
+            reader.read_u8()?,
+            reader.read_bytes()?,
+        )?);
     }
     Some(entries)
 }
 
 /// Finds entry `index` of an unpacked block.
-pub(crate) fn find_entry(raw: &[u8], index: u16) -> Option<LogEntry> {
+pub(crate) fn find_entry(raw: &[u8], index: u16) -> Option<EncodedEntry> {
     let mut reader = ByteReader::new(raw);
     for _ in 0..index {
         reader.read_u8()?;
         reader.read_bytes()?;
     }
-    LogEntry::decode(reader.read_u8()?, reader.read_bytes()?)
+    EncodedEntry::decode(reader.read_u8()?, reader.read_bytes()?)
 }
 
 #[cfg(test)]
@@ -210,9 +213,9 @@ mod tests {
     }
     use crate::compress::LEVEL_PACK;
 
-    fn make_entries(count: u8) -> Vec<LogEntry> {
+    fn make_entries(count: u8) -> Vec<EncodedEntry> {
         let body = |i| vec![i; 40 + usize::from(i)];
-        let entries = (0..count).map(|i| LogEntry::decode(77, &body(i)));
+        let entries = (0..count).map(|i| EncodedEntry::decode(77, &body(i)));
         entries.map(Option::unwrap).collect()
     }
 

@@ -85,7 +85,7 @@ pub(crate) type MarkedVector = (VectorMark, Vec<u8>);
 
 /// An entry of the log with its bytes, on its way to the file or from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LogEntry {
+pub(crate) struct EncodedEntry {
     pub(crate) kind: u8,
     pub(crate) body: Vec<u8>,
     pub(crate) outline: Option<Outline>,
@@ -98,7 +98,7 @@ pub(crate) struct LogEntry {
     pub(crate) slot: Slot,
 }
 
-impl LogEntry {
+impl EncodedEntry {
     /// Builds an entry from its outline and what follows that.
     pub(crate) fn new(outline: Outline, rest: &[u8]) -> Self {
         let mut out = ByteWriter::default();
@@ -239,7 +239,7 @@ impl LogEntry {
 /// Encodes a checked entry for a file whose `VEC_SEG`s are `dimensions` wide; a record gets the
 /// ordinal `next`. `StoreEntry::Lost`, which no caller may write, adds nothing.
 pub(crate) fn encode_entry(
-    out: &mut Vec<LogEntry>,
+    out: &mut Vec<EncodedEntry>,
     entry: &StoreEntry,
     next: u32,
     dimensions: u16,
@@ -263,17 +263,17 @@ pub(crate) fn encode_entry(
             ordinal,
             space,
             vector,
-        } => LogEntry::from_vector(*ordinal, mark_vector(space, vector), dimensions),
+        } => EncodedEntry::from_vector(*ordinal, mark_vector(space, vector), dimensions),
         StoreEntry::Forgotten { ordinal, tombstone } => {
             let (ordinal, tombstone) = (*ordinal, tombstone.clone());
-            LogEntry::new(Outline::Forgotten { ordinal, tombstone }, &[])
+            EncodedEntry::new(Outline::Forgotten { ordinal, tombstone }, &[])
         }
         StoreEntry::Cursor { stream, seq } => {
             let (stream, seq) = (stream.clone(), *seq);
-            LogEntry::new(Outline::Cursor { stream, seq }, &[])
+            EncodedEntry::new(Outline::Cursor { stream, seq }, &[])
         }
         StoreEntry::Superseded { id, at } => {
-            LogEntry::new(Outline::Superseded { id: *id, at: *at }, &[])
+            EncodedEntry::new(Outline::Superseded { id: *id, at: *at }, &[])
         }
         StoreEntry::Annotated {
             ordinal,
@@ -282,11 +282,11 @@ pub(crate) fn encode_entry(
         } => {
             encode_all!(body, *ordinal, *at);
             let kind = annotation.encode_body(body);
-            LogEntry::without_outline(kind, std::mem::take(&mut body.bytes))
+            EncodedEntry::without_outline(kind, std::mem::take(&mut body.bytes))
         }
         StoreEntry::Learning(event) => {
             let kind = event.encode_body(body);
-            LogEntry::without_outline(kind, std::mem::take(&mut body.bytes))
+            EncodedEntry::without_outline(kind, std::mem::take(&mut body.bytes))
         }
         StoreEntry::Lost { .. } => return,
     });
@@ -295,7 +295,7 @@ pub(crate) fn encode_entry(
 /// Appends the entry of a record, and after it that of its vector if this has another width than
 /// the file. `rest` is what the entry has of the record after the mark.
 pub(crate) fn push_record(
-    out: &mut Vec<LogEntry>,
+    out: &mut Vec<EncodedEntry>,
     rest: &[u8],
     ordinal: u32,
     vector: Option<MarkedVector>,
@@ -307,11 +307,11 @@ pub(crate) fn push_record(
         vector => (None, vector),
     };
     let (mark, vector) = own.unzip();
-    out.push(LogEntry {
+    out.push(EncodedEntry {
         vector,
-        ..LogEntry::new(Outline::Record(mark), rest)
+        ..EncodedEntry::new(Outline::Record(mark), rest)
     });
-    out.extend(separate.map(|vector| LogEntry::from_vector(ordinal, vector, dimensions)));
+    out.extend(separate.map(|vector| EncodedEntry::from_vector(ordinal, vector, dimensions)));
 }
 
 /// Decodes the rest of a record's entry; `embedding` stays empty and `embedding_space` unset.

@@ -7,7 +7,7 @@ use reprise_types::limits::RECORDS_MAX;
 use reprise_types::{ByteReader, RowCodec, encode_row, impl_row_codec};
 
 use crate::block::{append_blocks, decode_blocks};
-use crate::codec::{LogEntry, Outline};
+use crate::codec::{EncodedEntry, Outline};
 use crate::compress::Compressor;
 use crate::disk::DiskFile;
 use crate::frame::{
@@ -147,14 +147,14 @@ pub(crate) struct BuiltCommit {
     /// Where the commit segment begins.
     pub(crate) offset: u64,
     /// Its entries, which have their places.
-    pub(crate) entries: Vec<LogEntry>,
+    pub(crate) entries: Vec<EncodedEntry>,
 }
 
 /// Builds a commit for file offset `base`; fills in the counts and sizes of `head`.
 pub(crate) fn build_commit(
     mut head: CommitHead,
     base: u64,
-    mut entries: Vec<LogEntry>,
+    mut entries: Vec<EncodedEntry>,
     compressor: &mut Compressor,
 ) -> io::Result<BuiltCommit> {
     let facts = head.facts();
@@ -189,7 +189,7 @@ fn blocks_offset(commit: u64) -> u64 {
 
 /// Sets the places of the vectors of a commit, whose segment begins at `commit`, and returns how
 /// many are in its `VEC_SEG`.
-fn place_vectors(head: &CommitHead, commit: u64, entries: &mut [LogEntry]) -> u64 {
+fn place_vectors(head: &CommitHead, commit: u64, entries: &mut [EncodedEntry]) -> u64 {
     let (facts, vectors) = (head.facts(), commit.saturating_sub(head.vectors_size));
     let mut count = 0;
     for entry in entries.iter_mut().filter(|one| one.vector_mark().is_some()) {
@@ -199,7 +199,7 @@ fn place_vectors(head: &CommitHead, commit: u64, entries: &mut [LogEntry]) -> u6
     count
 }
 
-fn encode_vectors(facts: &FileFacts, first: u32, entries: &[LogEntry]) -> Option<Vec<u8>> {
+fn encode_vectors(facts: &FileFacts, first: u32, entries: &[EncodedEntry]) -> Option<Vec<u8>> {
     let count = entries.iter().filter(|one| one.vector.is_some()).count();
     let mut payload = facts.dimensions.to_le_bytes().to_vec();
     payload.extend_from_slice(&(count as u32).to_le_bytes());
@@ -240,7 +240,7 @@ impl ReadCommit {
 
     /// Decodes every entry, with its place; returns `None` if one of them is malformed, if the
     /// commit would unpack to more than one may hold, or if the head tells of other entries.
-    pub(crate) fn decode_entries(&self, file_id: u128) -> Option<Vec<LogEntry>> {
+    pub(crate) fn decode_entries(&self, file_id: u128) -> Option<Vec<EncodedEntry>> {
         let body = self.payload.get(CommitHead::WIDTH..)?;
         let (mut all, blocks) = decode_blocks(body, blocks_offset(self.offset), file_id)?;
         let vectors = place_vectors(&self.head, self.offset, &mut all);
@@ -257,7 +257,7 @@ impl ReadCommit {
     pub(crate) fn read_vectors(
         &self,
         file: &dyn DiskFile,
-        entries: &mut [LogEntry],
+        entries: &mut [EncodedEntry],
     ) -> io::Result<u64> {
         let (facts, start) = (self.head.facts(), self.vectors_offset());
         if self.head.vectors_size == 0 {
@@ -299,7 +299,7 @@ mod tests {
     /// Returns a commit of so many blocks, each of which unpacks to 4 MiB.
     fn commit_of_blocks(count: usize) -> ReadCommit {
         let mut compressor = Compressor::new(LEVEL_APPEND, 7).unwrap();
-        let entry = LogEntry::decode(77, &vec![0; 4 << 20]).unwrap();
+        let entry = EncodedEntry::decode(77, &vec![0; 4 << 20]).unwrap();
         let mut block = Vec::new();
         append_blocks(&mut block, 0, &mut [entry], &mut compressor).unwrap();
         let facts = FileFacts {

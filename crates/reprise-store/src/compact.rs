@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::codec::{LogEntry, Outline, push_record};
+use crate::codec::{EncodedEntry, Outline, push_record};
 use crate::commit::{self, BuiltCommit, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::directory::LogDirectory;
@@ -323,11 +323,11 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
             }
             (Some(Outline::Embedded { ordinal, mark }), Some(vector)) => {
                 let vector = (mark, vector);
-                copied.push(LogEntry::from_vector(ordinal, vector, facts.dimensions));
+                copied.push(EncodedEntry::from_vector(ordinal, vector, facts.dimensions));
             }
             (Some(Outline::SeparateVector { ordinal, mark }), _) => {
                 let vector = (mark, entry.rest().to_vec());
-                copied.push(LogEntry::from_vector(ordinal, vector, facts.dimensions));
+                copied.push(EncodedEntry::from_vector(ordinal, vector, facts.dimensions));
             }
             (outline, vector) => {
                 (entry.outline, entry.vector) = (outline, vector);

@@ -10,7 +10,7 @@ use reprise_types::limits::RECORDS_MAX;
 use reprise_types::{EmbeddingSpace, SmallChunkVec, impl_binary_codec, impl_row_codec};
 
 use crate::block::BLOCK_ENTRIES_MAX;
-use crate::codec::{LogEntry, Outline, VectorMark};
+use crate::codec::{EncodedEntry, Outline, VectorMark};
 use crate::commit::{CommitHead, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
@@ -80,13 +80,13 @@ impl LogDirectory {
         &mut self,
         head: &CommitHead,
         offset: u64,
-        entries: Vec<LogEntry>,
+        entries: Vec<EncodedEntry>,
         has_whole_vectors: bool,
     ) {
         while self.record_count() < head.first_ordinal {
             self.push_lost();
         }
-        let marks = entries.iter().filter_map(LogEntry::vector_mark);
+        let marks = entries.iter().filter_map(EncodedEntry::vector_mark);
         let vectors = marks.count() as u64;
         if vectors > 0 && has_whole_vectors {
             self.vectors.push(VectorSegment {

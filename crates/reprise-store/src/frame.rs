@@ -112,8 +112,8 @@ pub(crate) fn append_segment(out: &mut Vec<u8>, base: u64, kind: u8, payload: &[
     offset
 }
 
-/// Reads the payload of the segment at `offset`; returns `None` if no whole one with a wanted header
-/// is there.
+/// Reads the payload of the segment at `offset`; returns `None` if no whole one with a wanted
+/// header is there.
 pub(crate) fn read_segment(
     file: &dyn DiskFile,
     offset: u64,

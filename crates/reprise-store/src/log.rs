@@ -15,7 +15,7 @@ use chrono::DateTime;
 use reprise_types::EmbeddingSpace;
 
 use crate::block::COMMIT_BYTES_MAX;
-use crate::codec::{LogEntry, encode_entry};
+use crate::codec::{EncodedEntry, encode_entry};
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
 use crate::directory::LogDirectory;
@@ -149,7 +149,7 @@ impl Log {
         &mut self,
         entries: &[StoreEntry],
         bytes_max: usize,
-    ) -> StoreResult<(Vec<LogEntry>, usize)> {
+    ) -> StoreResult<(Vec<EncodedEntry>, usize)> {
         self.make_ready()?;
         let mut checks = EntryChecks::new(&self.directory);
         let (mut encoded, mut bytes, mut count) = (Vec::new(), 0, 0);
@@ -159,7 +159,7 @@ impl Log {
             let before = encoded.len();
             encode_entry(&mut encoded, entry, next, self.facts.dimensions);
             let new = &encoded[before..];
-            bytes += new.iter().map(LogEntry::size).sum::<usize>();
+            bytes += new.iter().map(EncodedEntry::size).sum::<usize>();
             if bytes > bytes_max && index > 0 {
                 encoded.truncate(before);
                 break;
@@ -177,7 +177,7 @@ impl Log {
     }
 
     /// Writes and syncs checked entries, then applies them to the directory.
-    fn commit_encoded(&mut self, encoded: Vec<LogEntry>) -> StoreResult<CommitReceipt> {
+    fn commit_encoded(&mut self, encoded: Vec<EncodedEntry>) -> StoreResult<CommitReceipt> {
         let first_ordinal = self.record_count();
         if encoded.is_empty() {
             let seq = self.seq();

@@ -9,7 +9,7 @@ use reprise_types::{
 };
 
 use crate::block;
-use crate::codec::{LogEntry, Outline, decode_record, vector_checksum};
+use crate::codec::{EncodedEntry, Outline, decode_record, vector_checksum};
 use crate::commit::FileFacts;
 use crate::directory::slot::{Slot, SlotState};
 use crate::disk::{DiskFile, read_pieces, read_within};
@@ -81,7 +81,7 @@ impl LogSnapshot {
         let read = || block::read_block(&*self.file, slot.vector_offset, self.end);
         let block = self.load_block(slot.vector_offset, read)?;
         let entries = block.and_then(|block| block::decode_entries(&block));
-        let is_wanted = |entry: &LogEntry| match &entry.outline {
+        let is_wanted = |entry: &EncodedEntry| match &entry.outline {
             Some(Outline::SeparateVector { ordinal: own, mark }) => {
                 (*own, mark.checksum) == (ordinal, slot.checksum)
             }
@@ -92,7 +92,7 @@ impl LogSnapshot {
     }
 
     /// Reads the entry of a record; returns `None` if its block is damaged.
-    pub(crate) fn read_record_entry(&self, slot: &Slot) -> io::Result<Option<LogEntry>> {
+    pub(crate) fn read_record_entry(&self, slot: &Slot) -> io::Result<Option<EncodedEntry>> {
         let (size, place) = (slot.block_size as usize, slot.place);
         let read = || read_within(&*self.file, place, size, self.end);
         let block = self.load_block(place, read)?;

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use reprise_types::{ByteReader, encode_row, impl_row_codec};
 
-use crate::codec::LogEntry;
+use crate::codec::EncodedEntry;
 use crate::commit::{CommitHead, FileFacts, ReadCommit};
 use crate::directory::LogDirectory;
 use crate::disk::DiskFile;
@@ -300,9 +300,9 @@ impl RecoveryFold<'_> {
         Ok(())
     }
 
-    fn report_damaged_vectors(&mut self, commit: &ReadCommit, lost: u64, entries: &[LogEntry]) {
+    fn report_damaged_vectors(&mut self, commit: &ReadCommit, lost: u64, entries: &[EncodedEntry]) {
         let (offset, length) = (commit.vectors_offset(), commit.head.vectors_size);
-        let all = entries.iter().filter_map(LogEntry::vector_mark).count();
+        let all = entries.iter().filter_map(EncodedEntry::vector_mark).count();
         let what = format!("a damaged VEC_SEG: {lost} of {all} vectors are lost");
         // The scan reported the same bytes as damage because it did not know their commit.
         self.log.report.damage.retain(|d| d.offset != offset);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use crate::codec::LogEntry;
+use crate::codec::EncodedEntry;
 use crate::commit::ReadCommit;
 use crate::directory::slot::SlotState;
 use crate::entry::{CommitSeq, StoreEntry};
@@ -103,7 +103,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn visit_entry(&mut self, encoded: &LogEntry) {
+    fn visit_entry(&mut self, encoded: &EncodedEntry) {
         let takes = encoded.has_ordinal();
         let ordinal = self.next.filter(|_| takes);
         match encoded.to_store_entry(ordinal) {

@@ -159,8 +159,8 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         all
     }
 
-    /// Takes the numbers of pages that are not saved, ascending, until a budget of bytes is used up.
-    /// What is left of it is 0 where some remain. They count as saved from now on.
+    /// Takes the numbers of pages that are not saved, ascending, until a budget of bytes is used
+    /// up. What is left of it is 0 where some remain. They count as saved from now on.
     pub fn take_unsaved(&mut self, page_bytes: usize, budget: &mut usize) -> Vec<usize> {
         let mut taken = Vec::new();
         while *budget > 0

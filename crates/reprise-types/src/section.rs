@@ -191,7 +191,7 @@ pub fn encode_row<T: BinaryCodec>(row: &T, out: &mut Vec<u8>) {
     *out = writer.bytes;
 }
 
-/// A value that is read from its file once, by whoever needs it first. Clones share it.
+/// A value that is read from its file once, by the first who needs it. Clones share it.
 pub type LazyValue<T> = Arc<LazyLock<T, Box<dyn FnOnce() -> T + Send>>>;
 
 /// Returns work that reads a value; `None` if it is in memory.

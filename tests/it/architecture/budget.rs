@@ -17,7 +17,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // An event whose project a hook has no time to find, the directory of models in what is
     // written, and the first question about the project of the folder.
     // The catalogue of its operations is put together here, and the host is behind one file.
-    ("crates/reprise", [140, 433, 164]),
+    // The catalogue is put together here, with the operations on governed workspaces.
+    ("crates/reprise", [141, 435, 165]),
     // A prompt that gets no line is not judged a second time.
     // An answer that came after its ranking is added to what an outcome may name.
     ("crates/reprise-agent", [95, 186, 47]),
@@ -28,8 +29,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // What is saved as a whole is encoded on another thread; a checkpoint has one owner.
     // The open contradictions come from one function, for tending and for hooks.
     // A prompt and the answer that ended its turn are read as one thing to find.
-    // What is left of forgotten records is copied by a branch as by an import, and a correction of a
-    // retired record outlasts its retirement.
+    // What is left of forgotten records is copied by a branch as by an import, and a correction of
+    // a retired record outlasts its retirement.
     ("crates/reprise-engine", [64, 369, 83]),
     // A renaming that never replaces.
     ("crates/reprise-files", [11, 63, 11]),
@@ -47,9 +48,11 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // and rules that a later one revokes.
     // Rules, withdrawals and corrections in the forms in which people tell them, in two languages;
     // how both of the latter are read is three functions that they share.
-    ("crates/reprise-knowledge", [109, 436, 169]),
+    // Rules, their ends and corrections are read by their grammar, in files of their own.
+    ("crates/reprise-knowledge", [110, 450, 178]),
     // A rating is no run.
-    ("crates/reprise-learn", [26, 121, 24]),
+    // A forgotten result takes its place in a chain before it goes.
+    ("crates/reprise-learn", [26, 122, 24]),
     // The preview of a hook in Ask, the journal of changes from anywhere, what is left to do, the
     // reason of each memory that a prompt was given, and beginnings of ids.
     // The project of a lesson, the lesson in place of its prompt, one list of contradictions, and

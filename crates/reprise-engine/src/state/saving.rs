@@ -178,7 +178,7 @@ mod tests {
         WholePart::new(value.to_vec(), 41, Clone::clone)
     }
 
-    fn saved(value: &[u8]) -> WholePart<Vec<u8>> {
+    fn make_saved_part(value: &[u8]) -> WholePart<Vec<u8>> {
         let mut part = part(value);
         part.mark_saved();
         part
@@ -201,7 +201,7 @@ mod tests {
         assert!(part.finish_encoding());
         assert_eq!(last_step(&mut part), None);
         assert_eq!(encode(&mut part), None, "it is saved");
-        let mut reopened = saved(&[1; 10]);
+        let mut reopened = make_saved_part(&[1; 10]);
         assert_eq!(last_step(&mut reopened), None);
     }
 
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_may_be_lost_is_saved_with_the_next_checkpoint_that_is_begun() {
-        let mut part = saved(&[1]);
+        let mut part = make_saved_part(&[1]);
         part.edit_unsaved().push(2);
         assert_eq!(last_step(&mut part), None);
         assert_eq!(encode(&mut part), Some(2));

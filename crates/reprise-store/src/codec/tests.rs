@@ -119,7 +119,7 @@ proptest! {
         let mut body = encoded.body.clone();
         let at = usize::from(flip.0) % body.len();
         body[at] ^= flip.1;
-        let _ = (decode_record(&rest), LogEntry::decode(encoded.kind, &body));
+        let _ = (decode_record(&rest), EncodedEntry::decode(encoded.kind, &body));
     }
 
     #[test]
@@ -139,17 +139,17 @@ proptest! {
     }
 }
 
-fn encode(entry: &StoreEntry, dimensions: u16) -> Vec<LogEntry> {
+fn encode(entry: &StoreEntry, dimensions: u16) -> Vec<EncodedEntry> {
     let mut entries = Vec::new();
     encode_entry(&mut entries, entry, 0, dimensions);
     entries
 }
 
 /// Decodes the bytes of an entry, with its vector.
-fn again(entry: &LogEntry) -> Option<LogEntry> {
-    let decoded = LogEntry::decode(entry.kind, &entry.body)?;
+fn again(entry: &EncodedEntry) -> Option<EncodedEntry> {
+    let decoded = EncodedEntry::decode(entry.kind, &entry.body)?;
     let vector = entry.vector.clone();
-    Some(LogEntry { vector, ..decoded })
+    Some(EncodedEntry { vector, ..decoded })
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_vector_of_another_width_stands_in_its_entry_and_is_proved_there() {
     assert!(encoded.vector.is_none() && encoded.vector_mark().is_none());
     let decoded = again(&encoded).unwrap();
     assert_eq!(decoded.to_store_entry(None), Some(entry));
-    let decode = |body: &[u8]| LogEntry::decode(encoded.kind, body);
+    let decode = |body: &[u8]| EncodedEntry::decode(encoded.kind, body);
     for at in 0..encoded.body.len() {
         assert_eq!(decode(&encoded.body[..at]), None, "cut to {at}");
     }
@@ -222,7 +222,7 @@ fn a_vector_of_another_width_stands_in_its_entry_and_is_proved_there() {
 
 #[test]
 fn a_later_kind_is_unknown_and_takes_no_ordinal() {
-    let entry = LogEntry::decode(77, &[1, 2, 3]).unwrap();
+    let entry = EncodedEntry::decode(77, &[1, 2, 3]).unwrap();
     assert_eq!((&entry.outline, entry.body.len()), (&None, 3));
     assert!(!entry.has_ordinal() && entry.vector_mark().is_none());
     assert_eq!(entry.to_store_entry(None), None);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use reprise_types::{Annotation, RecordId};
 
 use super::CompactedLog;
-use crate::codec::{LogEntry, MarkedVector, Outline, VectorMark, decode_record, push_record};
+use crate::codec::{EncodedEntry, MarkedVector, Outline, VectorMark, decode_record, push_record};
 use crate::commit::{self, CommitHead};
 use crate::compress::{Compressor, LEVEL_PACK};
 use crate::directory::LogDirectory;
@@ -83,7 +83,7 @@ pub(super) fn pack_log(
     packer.salvage_or_stub_slots_until(old.record_count())?;
     for (stream, seq) in &old.cursors {
         let (stream, seq) = (stream.clone(), *seq);
-        packer.append(LogEntry::new(Outline::Cursor { stream, seq }, &[]))?;
+        packer.append(EncodedEntry::new(Outline::Cursor { stream, seq }, &[]))?;
     }
     if old.seq > 0 {
         packer.flush()?;
@@ -151,12 +151,12 @@ struct Packer<'a> {
     seq: u64,
     first_ordinal: u32,
     next: u32,
-    pending: Vec<LogEntry>,
+    pending: Vec<EncodedEntry>,
     bytes: usize,
 }
 
 impl Packer<'_> {
-    fn add_entry(&mut self, entry: LogEntry) -> io::Result<()> {
+    fn add_entry(&mut self, entry: EncodedEntry) -> io::Result<()> {
         if entry.has_ordinal() {
             return self.add_record_or_stub(&entry);
         }
@@ -181,7 +181,7 @@ impl Packer<'_> {
         slot.is_some_and(|slot| slot.state == SlotState::Live)
     }
 
-    fn add_record_or_stub(&mut self, entry: &LogEntry) -> io::Result<()> {
+    fn add_record_or_stub(&mut self, entry: &EncodedEntry) -> io::Result<()> {
         let Some(slot) = self.old.slot(self.next) else {
             return Ok(());
         };
@@ -197,7 +197,7 @@ impl Packer<'_> {
             && !self.gone.contains(&id)
         {
             let at = record.known_at;
-            self.append(LogEntry::new(Outline::Superseded { id, at }, &[]))?;
+            self.append(EncodedEntry::new(Outline::Superseded { id, at }, &[]))?;
         }
         Ok(())
     }
@@ -248,12 +248,12 @@ impl Packer<'_> {
                 Some(tombstone) => Outline::Stub(tombstone.clone()),
                 None => Outline::Lost,
             };
-            self.append(LogEntry::new(outline, &[]))?;
+            self.append(EncodedEntry::new(outline, &[]))?;
         }
         Ok(())
     }
 
-    fn append(&mut self, entry: LogEntry) -> io::Result<()> {
+    fn append(&mut self, entry: EncodedEntry) -> io::Result<()> {
         self.next += u32::from(entry.has_ordinal());
         self.bytes += entry.size();
         self.pending.push(entry);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::DateTime;
 use reprise_types::LearningEvent;
 
-use crate::codec::LogEntry;
+use crate::codec::EncodedEntry;
 use crate::commit::ReadCommit;
 use crate::disk::RealDisk;
 use crate::entry::{CommitSeq, StoreEntry};
@@ -13,8 +13,8 @@ use crate::log::Log;
 use crate::options::{OpenOptions, Verify};
 use crate::scan::{ScanItem, SegmentScanner};
 
-fn later(number: u8) -> LogEntry {
-    LogEntry::decode(77, &[number; 30]).unwrap()
+fn later(number: u8) -> EncodedEntry {
+    EncodedEntry::decode(77, &[number; 30]).unwrap()
 }
 
 /// Returns the kinds and bodies of all entries.

@@ -6,7 +6,7 @@ use reprise_types::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_M
 use reprise_types::{Annotation, check_unit_vector};
 
 use crate::block::COMMIT_BYTES_MAX;
-use crate::codec::{LogEntry, encode_entry};
+use crate::codec::{EncodedEntry, encode_entry};
 use crate::directory::LogDirectory;
 use crate::directory::slot::SlotState;
 use crate::entry::StoreEntry;
@@ -146,7 +146,7 @@ pub(super) fn too_large_error(entries: &[StoreEntry], dimensions: u16) -> StoreE
     }
     StoreError::CommitTooLarge {
         what: "bytes",
-        got: encoded.iter().map(LogEntry::size).sum(),
+        got: encoded.iter().map(EncodedEntry::size).sum(),
         limit: COMMIT_BYTES_MAX,
     }
 }

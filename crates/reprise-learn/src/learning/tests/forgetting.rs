@@ -28,7 +28,9 @@ impl LoggedLearning {
 
     fn report(&mut self, run: usize) {
         let reported = outcome(&run.to_string(), question(1, run), &[GONE, 13], 0.5);
-        let events = with_context(run.cast_signed() as i64, |p| self.learning.plan_outcome(&reported, p));
+        let events = with_context(run.cast_signed() as i64, |p| {
+            self.learning.plan_outcome(&reported, p)
+        });
         self.apply(events);
     }
 

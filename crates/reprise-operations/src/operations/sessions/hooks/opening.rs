@@ -534,7 +534,7 @@ struct OpeningParts {
 }
 
 impl OpeningParts {
-    /// Returns the lines for which there is room, in their order: all rules, and some of the others.
+    /// Returns the lines for which there is room, in order: all rules, and some of the others.
     fn arrange(mut self) -> Vec<OpeningLine> {
         self.to_do.truncate(LEFT_MAX);
         // What is left says more than which files it is in, and so does what holds.
