@@ -143,13 +143,20 @@ fn place_lessons(memory: &Snapshot, asked: &AskedRecall, found: &mut FoundAnswer
         if prompts.is_empty() {
             return;
         }
-        let told = results.iter().filter(|one| one.is_related());
-        let told: BTreeSet<RecordId> = told.map(|one| one.record.id).collect();
         let mut taught = find_taught_prompts(memory, &prompts, &seen);
-        // Of several lessons all may be told.
+        // Of several lessons all may be told above it.
         prompts.retain(|one| !taught.contains_key(&one.id));
-        let known: BTreeSet<RecordId> = seen.union(&told).copied().collect();
-        taught.extend(find_taught_prompts(memory, &prompts, &known));
+        for one in &prompts {
+            let above = results.iter().take_while(|above| above.record.id != one.id);
+            let told = above.filter(|above| above.is_related());
+            let told: BTreeSet<RecordId> = told.map(|above| above.record.id).collect();
+            let known = seen.union(&told).copied().collect();
+            taught.extend(find_taught_prompts(
+                memory,
+                std::slice::from_ref(one),
+                &known,
+            ));
+        }
         note_taught(&mut found.noted, &taught);
         put_lessons_in_place(&mut found.recall, taught);
         leave_out(asked, found);
