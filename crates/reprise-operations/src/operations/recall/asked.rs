@@ -109,6 +109,40 @@ impl AskedRecall {
         seen.contains(&answer).then_some(LeftOutReason::Seen)
     }
 
+    /// Returns whether the reader may be told a record: whatever a step adds to an answer, or puts
+    /// in the place of something else, passes here or is left out again.
+    pub(super) fn may_tell(
+        &self,
+        memory: &Snapshot,
+        calendar: &Calendar,
+        record: &MemoryRecord,
+    ) -> bool {
+        let is_hidden = self.is_for_agent() && record.is_sensitive();
+        !is_hidden
+            && !self.is_expired(memory, calendar, record)
+            && self.reason_to_leave_out(record).is_none()
+    }
+
+    /// Whether an agent reads the answer, who gets what is sensitive by its id alone.
+    pub(super) fn is_for_agent(&self) -> bool {
+        matches!(
+            self.reader,
+            AnswerReader::Prompt(_) | AnswerReader::Caller { is_agent: true, .. }
+        )
+    }
+
+    /// Whether a record's time is over at the time that is asked about, and nobody marked it as
+    /// not expiring.
+    pub(super) fn is_expired(
+        &self,
+        memory: &Snapshot,
+        calendar: &Calendar,
+        record: &MemoryRecord,
+    ) -> bool {
+        let now = self.request.as_of.or(self.request.now);
+        record.is_expired(now.unwrap_or(calendar.now)) && !memory.are_distinct(record.id, record.id)
+    }
+
     /// Returns why the reader is not told a memory, if it is not.
     pub(super) fn reason_to_leave_out(&self, record: &MemoryRecord) -> Option<LeftOutReason> {
         let question = &self.request.query;

@@ -10,11 +10,13 @@ use crate::prelude::*;
 /// Most of those rules that one prompt gets.
 const RULES_MAX: usize = 2;
 
-/// Shows rules that the beginning of a hook's session left out and that the session has not seen.
+/// Shows rules that the beginning of a hook's session left out and that the session has not seen,
+/// those that the hook may be told now.
 pub(super) fn show_left_out_rules(
     memory: &Snapshot,
     question: &str,
     hook: &PromptReader,
+    may_tell: impl Fn(&MemoryRecord) -> bool,
     recall: &mut RecallResponse,
 ) {
     let left_out = &hook.left_out_rules;
@@ -35,7 +37,8 @@ pub(super) fn show_left_out_rules(
     }
     let found: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
     let newest = left_out.iter().rev().filter(|id| !found.contains(id));
-    let rules = newest.filter_map(|id| memory.get(*id)?.ok()).take(room);
+    let rules = newest.filter_map(|id| memory.get(*id)?.ok());
+    let rules = rules.filter(|record| may_tell(record)).take(room);
     let rules = rules.map(|record| RetrievedMemory {
         record,
         score: 0.5,

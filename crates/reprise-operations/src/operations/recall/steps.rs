@@ -10,7 +10,7 @@
 //!    and its reader is not told is left out.
 //! 5. As many as were asked for stay, and it is decided which of them are shown.
 //! 6. In a prompt what ended a rule takes the place of the rule, and rules for which the session
-//!    had no room at its beginning are shown.
+//!    had no room at its beginning are shown, each only if its reader may be told it.
 //!
 //! Before it the user's own memory is ranked (with a cross-encoder, if one is chosen) and what
 //! checkouts and others share is merged in. After it what came in is added to what an outcome may
@@ -19,7 +19,7 @@
 use reprise_engine::{decide_shown, remove_sensitive};
 use reprise_types::RecallResponse;
 
-use super::asked::{AnswerReader, AskedRecall};
+use super::asked::AskedRecall;
 use super::asked_rules::{put_rules_first, show_all_rules};
 use super::ended_failures::mark_ended_failures;
 use super::ended_rules::replace_ended_rules;
@@ -65,11 +65,11 @@ pub(super) fn complete_answer(
         rules = put_rules_first(memory, asked, calendar, &mut found.recall);
         most = most.max(rules);
     }
-    leave_out(asked, &mut found);
+    leave_out(memory, asked, calendar, &mut found);
     if let Some(memory) = memory {
         let until = asked.request.as_of.or(asked.request.now);
         mark_ended_failures(memory, until, &mut found.recall);
-        place_lessons(memory, asked, &mut found);
+        place_lessons(memory, asked, calendar, &mut found);
     }
     found.recall.results.truncate(most);
     decide_shown(&mut found.recall);
@@ -78,30 +78,37 @@ pub(super) fn complete_answer(
     }
     found.is_answered = found.recall.results.iter().any(|one| one.shown);
     if let (Some(memory), Some(hook)) = (memory, asked.hook()) {
-        replace_ended_rules(memory, &hook.seen, &mut found.recall);
-        show_left_out_rules(memory, &asked.request.query, hook, &mut found.recall);
+        replace_ended_rules(memory, asked, calendar, &mut found.recall);
+        let may_tell = |record: &MemoryRecord| asked.may_tell(memory, calendar, record);
+        let question = &asked.request.query;
+        show_left_out_rules(memory, question, hook, may_tell, &mut found.recall);
     }
     found
 }
 
 /// Leaves out what the reader is not told, and notes all that was found.
-fn leave_out(asked: &AskedRecall, found: &mut FoundAnswer) {
+fn leave_out(
+    memory: Option<&Snapshot>,
+    asked: &AskedRecall,
+    calendar: &Calendar,
+    found: &mut FoundAnswer,
+) {
     let FoundAnswer {
         recall,
         noted,
         sensitive,
         ..
     } = found;
-    if matches!(
-        asked.reader,
-        AnswerReader::Prompt(_) | AnswerReader::Caller { is_agent: true, .. }
-    ) {
+    if asked.is_for_agent() {
         *sensitive += remove_sensitive(recall);
     }
     let count = recall.results.len();
     recall.results.retain(|one| {
         let left_out = asked.reason_to_leave_out(&one.record);
         let left_out = left_out.or_else(|| asked.knows_what_came_of(one));
+        let own = memory.filter(|_| one.published.is_none());
+        let is_expired = own.is_some_and(|own| asked.is_expired(own, calendar, &one.record));
+        let left_out = left_out.or_else(|| is_expired.then_some(LeftOutReason::Weak));
         match noted.iter_mut().find(|known| known.id == one.record.id) {
             Some(known) => known.left_out = known.left_out.or(left_out),
             None => noted.push(NotedRecord {
@@ -121,7 +128,12 @@ fn leave_out(asked: &AskedRecall, found: &mut FoundAnswer) {
 
 /// Puts lessons in the place of the prompts that they were learned from, leaves out prompts whose
 /// lessons are told or known already or that do not hold any more, and marks what was corrected.
-fn place_lessons(memory: &Snapshot, asked: &AskedRecall, found: &mut FoundAnswer) {
+fn place_lessons(
+    memory: &Snapshot,
+    asked: &AskedRecall,
+    calendar: &Calendar,
+    found: &mut FoundAnswer,
+) {
     if !asked.is_open() {
         return;
     }
@@ -159,7 +171,7 @@ fn place_lessons(memory: &Snapshot, asked: &AskedRecall, found: &mut FoundAnswer
         }
         note_taught(&mut found.noted, &taught);
         put_lessons_in_place(&mut found.recall, taught);
-        leave_out(asked, found);
+        leave_out(Some(memory), asked, calendar, found);
     }
 }
 

@@ -76,7 +76,7 @@ async fn a_session_begins_with_every_rule_and_not_with_what_took_note_of_them() 
     memories.shut_down().await;
 }
 
-const THINGS: [&str; 48] = [
+pub(super) const THINGS: [&str; 48] = [
     "acorn", "anchor", "basket", "beacon", "bottle", "bucket", "candle", "carpet", "cellar",
     "cherry", "circle", "cotton", "dragon", "engine", "falcon", "feather", "forest", "garden",
     "hammer", "harbor", "island", "jacket", "kettle", "ladder", "lantern", "lemon", "magnet",

@@ -1,6 +1,7 @@
 //! Who asks memory gets the same answer whichever way: what a hook puts into a prompt, what an
 //! operation answers, what Ask shows, and what is noted of it.
 
+use super::held::THINGS;
 use super::ruled::{Hooks, report};
 use super::*;
 use crate::operations::recall::{AskedRecall, Recall, RecallArguments, Recalled};
@@ -22,10 +23,11 @@ pub(super) async fn recall_answer(
 }
 
 /// Returns a lesson by its text.
-async fn lesson(memory: &Memory, text: &'static str) -> RecordId {
+async fn lesson(memory: &Memory, text: &str) -> RecordId {
+    let text = text.to_owned();
     let found = memory.run_on_snapshot(move |memory| {
         let mut records = memory.records().filter_map(Result::ok);
-        records.find(|one| one.record_type() == RecordType::Lesson && one.text == text)
+        records.find(|one| one.record_type() != RecordType::Prompt && one.text == text)
     });
     found.await.unwrap().expect("the lesson is learned").id
 }
@@ -73,6 +75,94 @@ async fn a_lesson_of_another_project_is_not_given_in_place_of_its_prompt() {
     ada.call("update", elsewhere).await;
     let given = hooks.ask("three", QUESTION).await;
     assert!(!given.contains(RULE), "{given}");
+}
+
+/// Lets a lesson hold for an hour more.
+async fn let_expire(ada: &Ada, text: &str) {
+    let memory = ada.memory();
+    let id = lesson(&memory, text).await.to_string();
+    let mut metadata = memory.get_record(&id).await.unwrap().metadata.clone();
+    let end = memory.now() + TimeDelta::hours(1);
+    metadata.insert("expires_at".to_owned(), json!(end));
+    let changes = json!({ "id": id, "metadata": metadata });
+    ada.call("revise", changes).await;
+}
+
+#[tokio::test]
+async fn an_expired_lesson_is_not_given_in_place_of_its_prompt() {
+    let ada = Ada::start(false).await;
+    let hooks = Hooks {
+        memory: ada.memory(),
+    };
+    hooks.tell("one", RULE).await;
+    let_expire(&ada, RULE).await;
+    assert!(hooks.ask("two", QUESTION).await.contains(RULE));
+    ada.advance_seconds(7_200);
+    let given = hooks.ask("three", QUESTION).await;
+    assert!(!given.contains(RULE), "{given}");
+    let answer = ada.call("recall", json!({ "query": QUESTION })).await;
+    let results = answer["results"].as_array().unwrap();
+    assert!(results.iter().all(|hit| hit["text"] != RULE), "{answer}");
+}
+
+#[tokio::test]
+async fn what_ended_a_rule_takes_its_place_only_where_it_may_be_told() {
+    let rule = "always use pnpm in this repo, never npm";
+    let end = "forget the rule about pnpm, we use bun now";
+    let asked = "do we always use pnpm in this repo, and never npm?";
+    for change in [
+        json!({ "tags": ["project:shop", "sensitive"] }),
+        json!({ "project": "mail" }),
+    ] {
+        let ada = Ada::start(false).await;
+        let hooks = Hooks {
+            memory: ada.memory(),
+        };
+        hooks.tell("one", rule).await;
+        ada.advance_seconds(60);
+        hooks.tell("two", end).await;
+        let given = hooks.ask("three", asked).await;
+        assert!(given.contains(end), "{given}");
+        let mut change = change;
+        change["id"] = json!(lesson(&hooks.memory, end).await);
+        ada.call("update", change.clone()).await;
+        let given = hooks.ask("four", asked).await;
+        assert!(!given.contains("bun"), "{change}: {given}");
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_a_beginning_left_out_is_told_only_where_it_may_be() {
+    let ada = Ada::start(false).await;
+    let hooks = Hooks {
+        memory: ada.memory(),
+    };
+    let rule =
+        |thing: &str| format!("Never edit the generated {thing} tables of the archive by hand.");
+    for thing in THINGS {
+        hooks.tell(thing, &rule(thing)).await;
+        if thing == THINGS[0] {
+            let_expire(&ada, &rule(thing)).await;
+        }
+        ada.advance_seconds(1);
+    }
+    let begun = hooks.begin("now").await;
+    let mut left_out = THINGS.to_vec();
+    left_out.retain(|thing| !begun.contains(&rule(thing)));
+    assert_eq!(left_out[..2], THINGS[..2], "{begun}");
+    for thing in &left_out[2..] {
+        let id = lesson(&hooks.memory, &rule(thing)).await;
+        let tags = json!({ "id": id, "tags": ["project:shop", "sensitive"] });
+        ada.call("update", tags).await;
+    }
+    ada.advance_seconds(7_200);
+    let mut given = String::new();
+    for number in 0..3 {
+        let order = format!("Installiere bitte das Paket requests{number}");
+        given.push_str(&hooks.ask("now", &order).await);
+    }
+    assert_eq!(given.matches(&rule(THINGS[1])).count(), 1, "{given}");
+    assert_eq!(given.matches("tables of the archive").count(), 1, "{given}");
 }
 
 #[tokio::test]
