@@ -12,12 +12,16 @@ const SCANNED_BYTES_MAX: usize = 1500;
 const SUBJECT_WORDS_MAX: usize = 7;
 /// Words that say how a thing is or must be.
 const STATES: &str = "is are was were has have had must should shall cannot can't isn't aren't \
-    doesn't don't won't needs belongs contains costs expires live lives means runs uses";
+    doesn't don't won't needs belongs contains costs expires live lives means runs uses owns \
+    manages maintains handles works sits stands speaks listens ends takes goes comes ships keeps \
+    stores requires expects supports allows moved switched left ist sind hat haben muss m\u{fc}ssen \
+    steht liegt l\u{e4}uft hei\u{df}t braucht geh\u{f6}rt kostet dauert gilt bleibt betreut arbeitet";
 /// Words that are in no thing before what is said of it: they refer to something else, or begin
 /// another clause.
 const NO_SUBJECT: &str = "that which who if whether when while because so what how why where \
     whatever whenever wherever this these those it there here you he she they to not please as \
-    until unless once after before";
+    until unless once after before wer wie wo warum wann welche dass wenn ob weil es er sie du ich \
+    wir ihr das hier dort";
 /// Words after an order: its object begins.
 const OBJECT_STARTS: &str = "the a an all any every each our my your its their them me us some \
     everything anything";
@@ -320,7 +324,8 @@ static FOREIGN_STATEMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     compile_pattern(concat!(
         r"(?i)^(?:der|die|das|ein|eine|unser\w*|mein\w*|euer|eure|alle)\b.+\b(?:ist|sind|war|waren",
         r"|hat|haben|braucht|brauchen|muss|m\u{fc}ssen|soll|sollen|hei\u{df}t|l\u{e4}uft|liegt",
-        r"|geh\u{f6}rt|kostet|nutzt|nutzen)\b",
+        r"|geh\u{f6}rt|kostet|nutzt|nutzen|steht|stehen|liegen|laufen|dauert|gilt|gelten|bleibt",
+        r"|betreut|arbeitet|wohnt|sitzt|kommt|schlie\u{df}t|\u{f6}ffnet)\b",
         r"|(?:^|, )(?:ich (?:bin|habe|nutze|arbeite|mag)",
         r"|wir (?:sind|haben|nutzen|arbeiten|verwenden))\b",
         r"|^(?:(?:le|la|les|un|une|notre|nos|mon|ma|mes|votre|vos)\b|l').+\b(?:est|sont",
@@ -547,6 +552,8 @@ mod tests {
             "Merke dir das",
             "Do you remember that the ftp user of the warehouse is teeimport?",
             "Die Steuerberaterin ist Frau Yilmaz?",
+            "Suche, wo das steht",
+            "look who owns the billing module",
             "\u{8bf7}\u{4fee}\u{590d}\u{8fd9}\u{4e2a}\u{6d4b}\u{8bd5}",
         ] {
             assert!(Cues::from_text(text, true).is_bare_prompt(), "{text}");
@@ -561,6 +568,9 @@ mod tests {
             "recuerda que el servidor de pruebas es 10.0.0.4",
             "prices must always be stored as integers in cents",
             "staging deploys are done by Ada",
+            "Tom owns the billing module now, Lena left",
+            "Lena betreut die Suche.",
+            "Der Mailserver steht in Frankfurt.",
             "No, the tick rate is 120 Hz, not 60 Hz.",
             "Physics: the tick rate is 60 Hz.",
             "You used the wrong table: claims live in schaden_2026.",
