@@ -171,9 +171,9 @@ async function livePrompts() {
     await moment(session, "stop", { text: answer });
   };
   await turn("figure", LIMIT, "The documents of the service name 250 as the most.");
+  await turn("figure", `${LIMIT} today`, "As I said before, the documents name it.");
   await turn("nothing", LIMIT, "I would have to read the sources of that first.");
   await turn("short", LIMIT, "Done.");
-  await turn("figure", `${LIMIT} today`, "As I said before, the documents name it.");
   await turn("elsewhere", "on which port does the ledger database listen", "I would have to look that up somewhere.");
   const { id } = (await house.list(BEA)).find((one) => one.text.includes("Tuesdays"));
   await turn("failed", "when are the releases cut", `As in ${id}: on Tuesdays, never on Fridays.`, false);
