@@ -94,15 +94,22 @@ async fn an_expired_lesson_is_not_given_in_place_of_its_prompt() {
     let hooks = Hooks {
         memory: ada.memory(),
     };
-    hooks.tell("one", RULE).await;
-    let_expire(&ada, RULE).await;
-    assert!(hooks.ask("two", QUESTION).await.contains(RULE));
+    let rules = [
+        "From now on always use pnpm in the shop.",
+        "Never deploy the shop on a Friday.",
+    ];
+    hooks.tell("one", &rules.join(" ")).await;
+    let_expire(&ada, rules[1]).await;
+    let asked = "do we never deploy the shop on a friday?";
+    assert!(hooks.ask("two", asked).await.contains(rules[1]));
     ada.advance_seconds(7_200);
-    let given = hooks.ask("three", QUESTION).await;
-    assert!(!given.contains(RULE), "{given}");
-    let answer = ada.call("recall", json!({ "query": QUESTION })).await;
-    let results = answer["results"].as_array().unwrap();
-    assert!(results.iter().all(|hit| hit["text"] != RULE), "{answer}");
+    let begun = hooks.begin("three").await;
+    assert!(
+        begun.contains(rules[0]) && !begun.contains(rules[1]),
+        "{begun}"
+    );
+    let given = hooks.ask("three", asked).await;
+    assert!(!given.contains(rules[1]), "{given}");
 }
 
 #[tokio::test]
