@@ -156,12 +156,14 @@ fn place_lessons(
             return;
         }
         let mut taught = find_taught_prompts(memory, &prompts, &seen);
-        // Of several lessons all may be told above it.
+        // Of several lessons all may be told, of an answer above it: it was found by its prompt.
         prompts.retain(|one| !taught.contains_key(&one.id));
         for one in &prompts {
-            let above = results.iter().take_while(|above| above.record.id != one.id);
-            let told = above.filter(|above| above.is_related());
-            let told: BTreeSet<RecordId> = told.map(|above| above.record.id).collect();
+            let is_answer = one.record_type() == RecordType::Answer;
+            let near = results.iter();
+            let near = near.take_while(|near| !is_answer || near.record.id != one.id);
+            let told = near.filter(|near| near.is_related());
+            let told: BTreeSet<RecordId> = told.map(|near| near.record.id).collect();
             let known = seen.union(&told).copied().collect();
             taught.extend(find_taught_prompts(
                 memory,
