@@ -30,8 +30,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // The open contradictions come from one function, for tending and for hooks.
     // A prompt and the answer that ended its turn are read as one thing to find.
     // What is left of forgotten records is copied by a branch as by an import, and a correction of
-    // a retired record outlasts its retirement.
-    ("crates/reprise-engine", [64, 369, 83]),
+    // a retired record outlasts its retirement. What newer records contradict is one list.
+    ("crates/reprise-engine", [64, 370, 83]),
     // A renaming that never replaces.
     ("crates/reprise-files", [11, 63, 11]),
     // A handle to a store that is there later, in place of a store that hands on each method.
@@ -64,7 +64,7 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // What is asked, who reads the answer and what they get are types: the steps that change an
     // answer are functions over them, for all that ask. Rules that are listed, ended and left out.
     // What a step adds to an answer is judged like what was found.
-    ("crates/reprise-operations", [234, 442, 158]),
+    ("crates/reprise-operations", [234, 443, 158]),
     // Contradictions of several memories as one question, a look before a restore, the bar of
     // phones, changes from anywhere; tokens by day, ratings, reasons, a question before erasing;
     // settings that are changed in place, lists to choose filters from, lines of changes, axes.

@@ -272,21 +272,24 @@ pub(super) fn a_clone_is_a_branch_without_a_byte_copied_unless_something_forgott
     );
 }
 
+/// Opens ada's memory on a disk.
+fn open_ada(disk: &SimDisk, read_only: bool) -> Engine {
+    let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let mut options = EngineOptions::new(DIMENSIONS as u16, 1, now);
+    options.read_only = read_only;
+    let path = Path::new("/m/ada.rvf");
+    Engine::open(Arc::new(disk.clone()), path, &options)
+        .unwrap()
+        .0
+}
+
 #[test]
 fn no_clone_has_what_was_forgotten_though_a_compaction_or_a_check_left_only_holes() {
-    let open = |disk: &SimDisk, read_only: bool| {
-        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
-        let mut options = EngineOptions::new(DIMENSIONS as u16, 1, now);
-        options.read_only = read_only;
-        Engine::open(Arc::new(disk.clone()), Path::new("/m/ada.rvf"), &options)
-            .unwrap()
-            .0
-    };
     let now = parse_timestamp("2026-02-16T09:00:01Z").unwrap();
     let path = Path::new("/m/ada+try.rvf");
     for is_checked in [false, true] {
         let disk = SimDisk::new();
-        let mut parent = open(&disk, false);
+        let mut parent = open_ada(&disk, false);
         let ids = inserted_ids(&parent.observe(week(), None, now).unwrap());
         parent
             .forget(&ForgetSelector::Id(ids[6]), "asked", now)
@@ -299,7 +302,7 @@ fn no_clone_has_what_was_forgotten_though_a_compaction_or_a_check_left_only_hole
             drop(parent.start_compaction().unwrap());
         }
         drop(parent);
-        let reader = open(&disk, true);
+        let reader = open_ada(&disk, true);
         assert!(!reader.clone_file_to(path).unwrap(), "{is_checked}");
         assert_eq!(disk.identity(path).unwrap(), None);
     }
@@ -308,19 +311,11 @@ fn no_clone_has_what_was_forgotten_though_a_compaction_or_a_check_left_only_hole
 #[test]
 fn a_clone_is_what_was_read_and_not_what_another_process_wrote_meanwhile() {
     let disk = SimDisk::new();
-    let open = |read_only: bool| {
-        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
-        let mut options = EngineOptions::new(DIMENSIONS as u16, 1, now);
-        options.read_only = read_only;
-        Engine::open(Arc::new(disk.clone()), Path::new("/m/ada.rvf"), &options)
-            .unwrap()
-            .0
-    };
     let now = parse_timestamp("2026-02-16T09:00:01Z").unwrap();
     let path = Path::new("/m/ada+try.rvf");
-    let mut daemon = open(false);
+    let mut daemon = open_ada(&disk, false);
     let ids = inserted_ids(&daemon.observe(week(), None, now).unwrap());
-    let reader = open(true);
+    let reader = open_ada(&disk, true);
     daemon
         .forget(&ForgetSelector::Id(ids[6]), "asked", now)
         .unwrap();
@@ -328,11 +323,11 @@ fn a_clone_is_what_was_read_and_not_what_another_process_wrote_meanwhile() {
     assert_eq!(disk.identity(path).unwrap(), None);
     let reader = {
         daemon.compact().unwrap();
-        open(true)
+        open_ada(&disk, true)
     };
     daemon.compact().unwrap();
     assert!(!reader.clone_file_to(path).unwrap(), "another file now");
-    assert!(open(true).clone_file_to(path).unwrap());
+    assert!(open_ada(&disk, true).clone_file_to(path).unwrap());
 }
 
 #[test]

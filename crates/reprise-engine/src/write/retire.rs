@@ -414,6 +414,13 @@ impl Snapshot {
         })
     }
 
+    /// Returns the records that something newer contradicts, each with that; of several the one
+    /// that was noted last counts.
+    pub fn list_contradicted(&self) -> BTreeMap<RecordId, RecordId> {
+        let open = self.open_contradictions();
+        open.map(|one| (one.older, one.newer)).collect()
+    }
+
     /// Returns every pair that was marked as different, including those of which that was taken
     /// back, in the order in which they were marked, of records that are not forgotten.
     pub fn distinctions(&self) -> Vec<Distinction> {

@@ -346,8 +346,7 @@ impl Memory {
             let ended = extract_withdrawals(&said).into_iter();
             let ended = ended.flat_map(|(from, new)| list_settling(memory, from, &new));
             let found = found.chain(ended);
-            let over = memory.open_contradictions();
-            let over = over.map(|one| (one.older, one.newer)).collect();
+            let over = memory.list_contradicted();
             let found = found.filter_map(|(from, new)| {
                 let learning = SunwellLearning::of(&to_unsaved_record(&new));
                 let told = place_sentence(memory, &over, from, new)?;

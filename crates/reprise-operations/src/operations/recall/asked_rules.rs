@@ -3,9 +3,10 @@
 
 use reprise_engine::decide_shown;
 use reprise_knowledge::fold_umlauts;
-use reprise_types::{RankExplanation, RecallResponse};
+use reprise_types::RecallResponse;
 
 use super::asked::AskedRecall;
+use super::left_to_do::{list_projects, make_result};
 use crate::operations::sessions::list_rules;
 use crate::prelude::*;
 
@@ -14,8 +15,6 @@ const SCORE: f32 = 0.9;
 const IS_RULE: &str = "it is a rule that holds in the project";
 /// Rules that an answer has at most where no limit is given.
 const RULES_MAX: usize = 24;
-/// Newest memories among which a project is looked for where none is named.
-const LOOKED_AT: usize = 200;
 /// Words for a rule, and all others of such a question, besides one that names a project.
 const RULES: &str = "\
     rule rules convention conventions guideline guidelines regel regeln konvention konventionen \
@@ -56,7 +55,7 @@ pub(super) fn put_rules_first(
     }
     let own = asked.hook().map(|hook| hook.project.clone());
     let project = asked.request.filter.project.clone().or(own);
-    let project = project.or_else(|| find_last_project(memory, calendar));
+    let project = project.or_else(|| list_projects(memory, calendar).into_iter().next());
     let rules = project.map(|project| list_rules(memory, &project, calendar));
     let mut rules = rules.unwrap_or_default();
     if rules.is_empty() {
@@ -85,32 +84,11 @@ pub(super) fn show_all_rules(recall: &mut RecallResponse) {
 
 /// Returns a rule as a result that was plainly asked for.
 fn to_certain_rule(record: MemoryRecord) -> RetrievedMemory {
-    RetrievedMemory {
-        record,
-        score: SCORE,
-        sona_score: SCORE,
-        why: RankExplanation {
-            is_certain: true,
-            reason: IS_RULE.to_owned(),
-            ..RankExplanation::default()
-        },
-        shown: true,
-        published: None,
-    }
-}
-
-/// Returns the project that was worked on last.
-fn find_last_project(memory: &Snapshot, calendar: &Calendar) -> Option<String> {
-    let page = memory.list(&ListRequest {
-        filter: MemoryFilter {
-            until: Some(calendar.now),
-            ..MemoryFilter::default()
-        },
-        limit: LOOKED_AT,
-        after: None,
-    });
-    let mut tags = page.records.iter().flat_map(|record| &record.tags);
-    tags.find_map(|tag| tag.strip_prefix("project:").map(str::to_owned))
+    let mut result = make_result(record, SCORE);
+    result.why.is_certain = true;
+    IS_RULE.clone_into(&mut result.why.reason);
+    result.shown = true;
+    result
 }
 
 #[cfg(test)]

@@ -2,13 +2,16 @@
 //! and one that asks for work gets some of them, until the session has all.
 
 use reprise_knowledge::asks_for_work;
-use reprise_types::{RankExplanation, RecallResponse};
+use reprise_types::RecallResponse;
 
 use super::asked::PromptReader;
+use super::left_to_do::make_result;
 use crate::prelude::*;
 
 /// Most of those rules that one prompt gets.
 const RULES_MAX: usize = 2;
+/// Score of a rule that no word of the prompt found.
+const SCORE: f32 = 0.5;
 
 /// Shows rules that the beginning of a hook's session left out and that the session has not seen,
 /// those that the hook may be told now.
@@ -40,12 +43,8 @@ pub(super) fn show_left_out_rules(
     let rules = newest.filter_map(|id| memory.get(*id)?.ok());
     let rules = rules.filter(|record| may_tell(record)).take(room);
     let rules = rules.map(|record| RetrievedMemory {
-        record,
-        score: 0.5,
-        sona_score: 0.5,
-        why: RankExplanation::default(),
         shown: true,
-        published: None,
+        ..make_result(record, SCORE)
     });
     recall.results.extend(rules);
 }

@@ -75,20 +75,25 @@ pub(super) fn put_open_work_first(
     }
 }
 
+/// Makes a result of a record that no ranking found, with a score, 0..1.
+pub(super) fn make_result(record: MemoryRecord, score: f32) -> RetrievedMemory {
+    RetrievedMemory {
+        record,
+        score,
+        sona_score: score,
+        why: RankExplanation::default(),
+        shown: false,
+        published: None,
+    }
+}
+
 /// Returns a memory as a result that was plainly asked for, with what is known of it already.
 fn to_certain_result(
     known: Option<RetrievedMemory>,
     record: MemoryRecord,
     part: &WorkPart,
 ) -> RetrievedMemory {
-    let mut result = known.unwrap_or_else(|| RetrievedMemory {
-        record,
-        score: 0.5,
-        sona_score: 0.5,
-        why: RankExplanation::default(),
-        shown: false,
-        published: None,
-    });
+    let mut result = known.unwrap_or_else(|| make_result(record, 0.5));
     let logit = |score: f32| (score / (1.0 - score)).ln();
     let gain = logit(SCORE) - logit(result.score.clamp(0.001, 0.999));
     if gain > 0.0 {
@@ -125,8 +130,8 @@ impl AskedProjects {
     }
 }
 
-/// Finds the projects that a question names, or else those that were worked on last.
-fn find_projects(memory: &Snapshot, asked: &WorkQuestion, calendar: &Calendar) -> AskedProjects {
+/// Lists the projects of the newest memories, the one that was worked on last first.
+pub(super) fn list_projects(memory: &Snapshot, calendar: &Calendar) -> Vec<String> {
     let page = memory.list(&ListRequest {
         filter: MemoryFilter {
             until: Some(calendar.now),
@@ -143,6 +148,12 @@ fn find_projects(memory: &Snapshot, asked: &WorkQuestion, calendar: &Calendar) -
             projects.push(project.to_owned());
         }
     }
+    projects
+}
+
+/// Finds the projects that a question names, or else those that were worked on last.
+fn find_projects(memory: &Snapshot, asked: &WorkQuestion, calendar: &Calendar) -> AskedProjects {
+    let mut projects = list_projects(memory, calendar);
     let said = [" ", &asked.words.join(" "), " "].concat();
     let is_named = |project: &&String| {
         let names = [short_project_name(project), project.as_str()];

@@ -36,10 +36,7 @@ pub(super) fn find_taught_prompts(
     prompts: &[MemoryRecord],
     seen: &BTreeSet<RecordId>,
 ) -> BTreeMap<RecordId, TaughtPrompt> {
-    let over = LazyCell::new(|| -> BTreeMap<RecordId, RecordId> {
-        let open = memory.open_contradictions();
-        open.map(|one| (one.older, one.newer)).collect()
-    });
+    let over = LazyCell::new(|| memory.list_contradicted());
     let taught = prompts.iter().filter_map(|one| {
         let mut taught = match one.record_type() {
             RecordType::Answer => {

@@ -165,7 +165,7 @@ pub async fn find_held_until(
         return Ok(BTreeMap::new());
     }
     let find = move |snapshot: &Snapshot| {
-        let over = list_over(snapshot);
+        let over = snapshot.list_contradicted();
         let over = ids.into_iter().filter_map(|id| {
             let newer = snapshot.get(*over.get(&id)?)?.ok()?;
             Some((id, newer.timestamp))
@@ -200,7 +200,7 @@ fn build_page(
         let rules = [RecordType::Decision, RecordType::Lesson];
         request.filter.types.get_or_insert_with(|| rules.to_vec());
     }
-    let over = list_over(snapshot);
+    let over = snapshot.list_contradicted();
     let mut page = if asked.rules || asked.grep.is_some() {
         let grep = asked.grep.as_deref().map(str::to_lowercase);
         let ends_rule = |record: &MemoryRecord| {
@@ -241,12 +241,6 @@ fn build_page(
     })
 }
 
-/// Lists the records that something newer contradicts, each with that, the one noted last.
-fn list_over(snapshot: &Snapshot) -> BTreeMap<RecordId, RecordId> {
-    let open = snapshot.open_contradictions();
-    open.map(|one| (one.older, one.newer)).collect()
-}
-
 /// Says in a record's line what contradicts it, and until when it held.
 fn mark_over(line: &mut Value, snapshot: &Snapshot, newer: Option<&RecordId>) {
     if let Some(newer) = newer.and_then(|id| snapshot.get(*id)?.ok()) {
@@ -257,7 +251,7 @@ fn mark_over(line: &mut Value, snapshot: &Snapshot, newer: Option<&RecordId>) {
 
 /// Says in the line of one record what contradicts it, and until when it held.
 pub(in crate::operations) fn mark_if_over(line: &mut Value, snapshot: &Snapshot, id: RecordId) {
-    mark_over(line, snapshot, list_over(snapshot).get(&id));
+    mark_over(line, snapshot, snapshot.list_contradicted().get(&id));
 }
 
 /// Lists the records that are asked for, and counts them on all pages.

@@ -8,7 +8,7 @@ mod unfinished;
 use reprise_engine::estimate_tokens;
 use reprise_knowledge::{CommandRun, RunScope, says_something};
 
-use holding::{Holding, list_over};
+use holding::Holding;
 pub(in crate::operations) use holding::{is_rule, list_rules};
 use unfinished::LaterWork;
 
@@ -449,7 +449,7 @@ fn list_project_lines(
     calendar: &Calendar,
 ) -> (Vec<OpeningLine>, Vec<RecordId>) {
     let records = list_newest(memory, project, None, LOOKED_AT, calendar);
-    let over = list_over(memory);
+    let over = memory.list_contradicted();
     let holding = Holding::read(memory, project, &over, calendar);
     let newer = |record: &MemoryRecord| memory.get(*over.get(&record.id)?)?.ok();
     let line = |record: &MemoryRecord, mark, text: &str| {

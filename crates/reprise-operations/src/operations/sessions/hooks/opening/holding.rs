@@ -79,19 +79,13 @@ impl Holding {
     }
 }
 
-/// Lists what something newer contradicts; of several, the one that was noted last counts.
-pub(super) fn list_over(memory: &Snapshot) -> BTreeMap<RecordId, RecordId> {
-    let open = memory.open_contradictions();
-    open.map(|one| (one.older, one.newer)).collect()
-}
-
 /// Lists the rules that hold in a project, the newest first.
 pub(in crate::operations) fn list_rules(
     memory: &Snapshot,
     project: &str,
     calendar: &Calendar,
 ) -> Vec<MemoryRecord> {
-    let holding = Holding::read(memory, project, &list_over(memory), calendar);
+    let holding = Holding::read(memory, project, &memory.list_contradicted(), calendar);
     let left_out = holding.left_out.iter();
     let left_out = left_out.filter_map(|id| memory.get(*id)?.ok());
     holding.rules.into_iter().chain(left_out).collect()

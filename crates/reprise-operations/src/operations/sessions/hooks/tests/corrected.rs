@@ -1,6 +1,6 @@
 //! What a person corrects: it is a fact from then on, and what it corrects is marked.
 
-use super::ruled::Hooks;
+use super::ruled::{Hooks, start_hooks};
 use super::*;
 use crate::operations::recall::AskedRecall;
 
@@ -35,9 +35,7 @@ fn marks(block: &str, text: &str) -> bool {
 
 #[tokio::test]
 async fn what_a_person_corrects_is_given_first_and_the_old_is_marked() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let answer = ["I have read the planner and its tests.", STALE].join(" ");
     hooks.answer("one", &answer).await;
     let bom = "Always send UTF-8 with BOM to the zebra printer.";
@@ -101,9 +99,7 @@ async fn a_fact_that_a_person_states_is_found_and_given_whatever_precedes_it() {
 
 #[tokio::test]
 async fn a_rule_is_given_by_its_lesson_where_its_prompt_asked_for_work_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let rule = "From now on all batch jobs log to /var/log/claims in JSON.";
     let said = [rule, "Please fix the export of the ledger first."].join(" ");
     hooks.tell("one", &said).await;
@@ -116,9 +112,7 @@ async fn a_rule_is_given_by_its_lesson_where_its_prompt_asked_for_work_too() {
 
 #[tokio::test]
 async fn rules_and_decisions_begin_a_session_before_all_other_lessons() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let kept = [
         "Always round amounts half to even.",
         "Never write CSV files without a BOM.",
@@ -143,9 +137,7 @@ async fn rules_and_decisions_begin_a_session_before_all_other_lessons() {
 
 #[tokio::test]
 async fn a_change_that_a_person_tells_is_decided_and_another_one_is_one_pair_to_decide() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     for (number, rule) in [
         "From now on always use pnpm here.",
         "From now on use bun here, no longer pnpm.",
@@ -175,9 +167,7 @@ async fn a_change_that_a_person_tells_is_decided_and_another_one_is_one_pair_to_
 
 #[tokio::test]
 async fn a_lesson_and_the_answer_that_has_its_sentence_are_given_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let answer = ["I have read the planner and its tests.", STALE].join(" ");
     hooks.answer("one", &answer).await;
     let asked = "what was the root cause of the cutoff of the dough room in the planner";

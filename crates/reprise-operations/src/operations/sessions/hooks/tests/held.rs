@@ -1,7 +1,7 @@
 //! What holds in a project begins its sessions: all its rules, what is left to do until it is done,
 //! and nothing that was replaced.
 
-use super::ruled::{Hooks, report};
+use super::ruled::{Hooks, report, start_hooks};
 use super::*;
 use crate::operations::lessons::{Learn, Lesson};
 
@@ -41,16 +41,9 @@ impl Hooks {
     }
 }
 
-async fn start() -> (tempfile::TempDir, Memories, Hooks) {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
-    (folder, memories, hooks)
-}
-
 #[tokio::test]
 async fn a_session_begins_with_every_rule_and_not_with_what_took_note_of_them() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     for rule in RULES {
         hooks.tell("one", rule).await;
         hooks
@@ -87,7 +80,7 @@ pub(super) const THINGS: [&str; 48] = [
 
 #[tokio::test]
 async fn a_beginning_says_how_many_rules_it_leaves_out_and_prompts_get_those() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     let rule =
         |thing: &str| format!("Never edit the generated {thing} tables of the archive by hand.");
     for thing in THINGS {
@@ -150,7 +143,7 @@ async fn nothing_that_was_replaced_begins_a_session_however_the_replacements_wer
             "Vergiss die Regel mit Drone, wir nehmen jetzt Woodpecker.",
         ],
     ] {
-        let (_folder, memories, hooks) = start().await;
+        let (_folder, memories, hooks) = start_hooks().await;
         for (number, said) in chain.into_iter().enumerate() {
             let session = format!("session {number}");
             hooks.tell(&session, said).await;
@@ -167,7 +160,7 @@ async fn nothing_that_was_replaced_begins_a_session_however_the_replacements_wer
 
 #[tokio::test]
 async fn a_part_that_fails_is_open_until_the_whole_passes_again() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     hooks.run_command("one", "cargo test", true).await;
     hooks.run_command("one", "cargo test lag", false).await;
     assert!(hooks.begin("two").await.contains("Open: "));
@@ -182,7 +175,7 @@ async fn a_part_that_fails_is_open_until_the_whole_passes_again() {
 
 #[tokio::test]
 async fn a_run_that_ends_while_another_one_is_being_stored_is_counted_after_it() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     hooks.run_command("one", "cargo test", true).await;
     tokio::join!(
         hooks.run_command("one", "cargo test lag", false),
@@ -195,7 +188,7 @@ async fn a_run_that_ends_while_another_one_is_being_stored_is_counted_after_it()
 
 #[tokio::test]
 async fn what_is_left_stays_until_an_answer_or_a_commit_is_about_it() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     let left =
         "The test net::lagcomp still fails. Next: use the RTT of the acked snapshot, not the ping.";
     let first = format!("I implemented the rewind of positions. {left}");
@@ -234,7 +227,7 @@ async fn what_is_left_stays_until_an_answer_or_a_commit_is_about_it() {
 
 #[tokio::test]
 async fn an_edited_rule_stays_a_rule_and_what_a_person_learned_by_hand_is_told() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     let rule = "Always use vitest's fake timers here instead of sleep.";
     hooks.tell("one", rule).await;
     let corrected = "Use vitest fake timers, except in e2e tests";
@@ -262,7 +255,7 @@ async fn an_edited_rule_stays_a_rule_and_what_a_person_learned_by_hand_is_told()
 
 #[tokio::test]
 async fn who_asks_which_rules_there_are_is_told_all_that_hold() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     for rule in RULES {
         hooks.tell("one", rule).await;
     }

@@ -2,7 +2,7 @@
 //! operation answers, what Ask shows, and what is noted of it.
 
 use super::held::THINGS;
-use super::ruled::{Hooks, report};
+use super::ruled::{Hooks, report, start_hooks};
 use super::*;
 use crate::operations::recall::{AskedRecall, Recall, RecallArguments, Recalled};
 use crate::testing::Ada;
@@ -34,9 +34,7 @@ async fn lesson(memory: &Memory, text: &str) -> RecordId {
 
 #[tokio::test]
 async fn a_lesson_in_place_of_its_prompt_is_marked_where_something_newer_contradicts_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     hooks.tell("one", RULE).await;
     let old = lesson(&hooks.memory, RULE).await;
     let newer = "The auditors want amounts rounded up since May.";
@@ -174,9 +172,7 @@ async fn a_rule_that_a_beginning_left_out_is_told_only_where_it_may_be() {
 
 #[tokio::test]
 async fn a_prompt_and_the_lessons_that_say_all_of_it_are_told_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let rules = [
         "From now on always use pnpm in the shop.",
         "Never deploy the shop on a Friday.",
@@ -244,9 +240,7 @@ async fn an_outcome_may_name_a_recall_whose_vector_its_caller_gave() {
 
 #[tokio::test]
 async fn trouble_that_comes_back_gets_what_came_of_it_and_neither_its_steps_nor_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let came = "Each row asked for its own address. One statement joins them now.";
     let ran = HookReport {
         command: "npm test parcels".to_owned(),

@@ -10,6 +10,14 @@ pub(super) fn report(session: &str, project: &str, text: &str) -> HookReport {
     }
 }
 
+/// Starts memories without a model.
+pub(super) async fn start_hooks() -> (tempfile::TempDir, Memories, Hooks) {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let hooks = Hooks::of(&memories);
+    (folder, memories, hooks)
+}
+
 #[tokio::test]
 async fn a_rule_of_a_prompt_begins_the_next_session_though_its_own_never_ended() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,9 +108,7 @@ impl Hooks {
 
 #[tokio::test]
 async fn no_question_and_no_order_overrides_a_rule() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let rule = "From now on never deploy the shop on a Friday.";
     hooks.tell("one", rule).await;
     for (number, asked) in [
@@ -129,9 +135,7 @@ async fn no_question_and_no_order_overrides_a_rule() {
 
 #[tokio::test]
 async fn a_later_rule_that_revokes_an_earlier_one_takes_its_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     hooks.tell("one", "From now on always use pnpm here.").await;
     let later = "From now on use bun here, no longer pnpm.";
     hooks.tell("two", later).await;
@@ -144,9 +148,7 @@ async fn a_later_rule_that_revokes_an_earlier_one_takes_its_place() {
 
 #[tokio::test]
 async fn a_prompt_is_not_given_beside_the_lesson_that_was_learned_from_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let (rule, branch) = (
         "From now on always use pnpm for the checkout packages here.",
         "Never commit to the main branch of the shop here.",
@@ -190,9 +192,7 @@ async fn a_prompt_is_not_given_beside_the_lesson_that_was_learned_from_it() {
 
 #[tokio::test]
 async fn rules_begin_a_session_however_many_other_lessons_came_later() {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
+    let (_folder, memories, hooks) = start_hooks().await;
     let rules = ["Never commit to main here.", "We always use pnpm here."];
     for rule in rules {
         hooks.tell(rule, rule).await;

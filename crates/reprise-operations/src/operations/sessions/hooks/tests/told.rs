@@ -1,7 +1,7 @@
 //! A rule that is told more than once, or in more than one project: it holds where it was told
 //! last, and is over where it was ended last.
 
-use super::ruled::{Hooks, report};
+use super::ruled::{Hooks, report, start_hooks};
 use super::*;
 
 /// Rules, each with a sentence that ends it.
@@ -36,17 +36,10 @@ impl Hooks {
     }
 }
 
-async fn start() -> (tempfile::TempDir, Memories, Hooks) {
-    let folder = tempfile::tempdir().unwrap();
-    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let hooks = Hooks::of(&memories);
-    (folder, memories, hooks)
-}
-
 #[tokio::test]
 async fn a_rule_of_two_projects_is_over_only_where_it_was_ended() {
     for (rule, end) in ENDED {
-        let (_folder, memories, hooks) = start().await;
+        let (_folder, memories, hooks) = start_hooks().await;
         hooks.tell_in("shop", "one", rule).await;
         hooks.tell_in("mail", "two", rule).await;
         assert!(hooks.holds_in("shop", "three", rule).await, "{rule}");
@@ -61,7 +54,7 @@ async fn a_rule_of_two_projects_is_over_only_where_it_was_ended() {
 #[tokio::test]
 async fn a_rule_without_a_project_ends_everywhere() {
     for (rule, end) in ENDED {
-        let (_folder, memories, hooks) = start().await;
+        let (_folder, memories, hooks) = start_hooks().await;
         hooks.tell_in("", "one", rule).await;
         hooks.tell_in("shop", "two", end).await;
         for project in ["shop", "mail", ""] {
@@ -80,7 +73,7 @@ async fn a_rule_without_a_project_ends_everywhere() {
 #[tokio::test]
 async fn a_rule_that_was_ended_holds_again_where_it_is_told_again() {
     for (rule, end) in ENDED {
-        let (_folder, memories, hooks) = start().await;
+        let (_folder, memories, hooks) = start_hooks().await;
         for (number, (told, holds)) in [
             (rule, true),
             (rule, true),
@@ -111,7 +104,7 @@ async fn a_rule_that_was_ended_holds_again_where_it_is_told_again() {
 
 #[tokio::test]
 async fn a_rule_that_was_corrected_is_ended_in_its_new_words() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     let (rule, corrected) = (
         "Never deploy the shop on Fridays.",
         "Never deploy the shop on Mondays.",
@@ -139,7 +132,7 @@ async fn forget(hooks: &Hooks, id: RecordId) {
 
 #[tokio::test]
 async fn a_rule_that_was_forgotten_is_not_learned_from_somebody_who_says_it_again() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     let (rule, end) = ENDED[0];
     hooks.tell("one", rule).await;
     let lesson = hooks.lesson(rule).await;
@@ -159,7 +152,7 @@ async fn a_rule_that_was_forgotten_is_not_learned_from_somebody_who_says_it_agai
 
 #[tokio::test]
 async fn a_rule_of_two_prompts_is_forgotten_with_the_last_of_them() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     let (rule, _) = ENDED[0];
     let prompts = ["Add a page for refunds. ", "Add a page for coupons. "];
     for (session, prompt) in prompts.into_iter().enumerate() {
@@ -185,7 +178,7 @@ async fn a_rule_of_two_prompts_is_forgotten_with_the_last_of_them() {
 
 #[tokio::test]
 async fn what_a_person_decided_begins_the_next_session_though_its_own_never_ended() {
-    let (_folder, memories, hooks) = start().await;
+    let (_folder, memories, hooks) = start_hooks().await;
     for (number, decision) in [
         "ok, we go with Redis for the cart, TTL 60 seconds",
         "Wir haben uns f\u{fc}r ReportLab entschieden.",
